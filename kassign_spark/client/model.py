@@ -5,6 +5,7 @@ from dataclasses import replace
 from kassign_spark.client.claim_rules import believe
 from kassign_spark.client.constrained import assign_constrained
 from kassign_spark.client.eager_rules import predict_eager
+from kassign_spark.client.franz_go_sticky import assign_franz_go, withheld
 from kassign_spark.client.general import assign_general
 from kassign_spark.client.group_state import (
     DRAWN,
@@ -28,7 +29,7 @@ from kassign_spark.client.missing import with_cause
 from kassign_spark.client.older_sticky import Crashes, assign_older
 from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 from kassign_spark.client.range_racks import assign_range
-from kassign_spark.client_libraries import DRAWS_LOTS, JAVA, LIBRDKAFKA
+from kassign_spark.client_libraries import DRAWS_LOTS, FRANZ_GO, JAVA, LIBRDKAFKA
 
 
 def predict_group(state: GroupState) -> Outcome:
@@ -78,11 +79,17 @@ def _sticky_of_another(state: GroupState) -> Outcome:
         outcome = _follow_older(state, had_claims=had_claims)
         says = "librdkafka gives partitions that nobody can be given back to who claims them"
         return outcome._replace(verdict=INEXACT, detail=says) if gives_back else outcome
-    outcome = _follow_sticky(state, lay_out(state))
+    claims = lay_out(state)
     if len(state.member_ids) == 1:
-        return outcome
+        return _follow_sticky(state, claims)
     says = f"{state.client} goes through topics in an order that Go draws anew each time"
-    return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, outcome.layout)
+    if state.client == FRANZ_GO:
+        assigned = assign_franz_go(state, claims)
+        if assigned is not None:
+            is_cooperative = state.assignor == "cooperative-sticky"
+            moving = withheld(state, claims, assigned) if is_cooperative else {}
+            return _withholding(assigned, moving, None, claims.layout)
+    return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, claims.layout)
 
 
 def _has_gone(state: GroupState) -> bool:

@@ -93,11 +93,20 @@ def _state(client: str, group: Group) -> dict[str, Any]:
             "member_id": member.member_id,
             "group_instance_id": member.group_instance_id,
             "topics": list(member.topics),
+            "owned": _by_topic(member.owned),
+            "generation": -1 if member.generation is None else member.generation,
         }
         for member in group.members
     ]
     named = {"client": client, "assignor": group.assignor}
     return {**named, "members": members, "topics": dict(group.topics)}
+
+
+def _by_topic(owned: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    numbers: dict[str, list[int]] = {}
+    for topic, partition in owned:
+        numbers.setdefault(topic, []).append(partition)
+    return numbers
 
 
 def _by_member(group: Group, assigned: dict[str, dict[str, Iterable[int]]]) -> Answer:

@@ -40,7 +40,8 @@ def test_each_group_gets_the_answer_of_its_client(spark: SparkSession) -> None:
         *_group("java", "roundrobin", None, "java", None),
         *_group("sarama", "roundrobin", *["sarama"] * 3),
         *_group("kafka-go", "range", *["kafka-go"] * 5),
-        *_group("drawn", "sticky", *["franz-go"] * 2),
+        *_group("franz-go", "sticky", *["franz-go"] * 2),
+        *_group("drawn", "sticky", *["sarama"] * 2),
         *_group("one", "sticky", "sarama"),
         *_group("kafkajs", "RoundRobinAssigner", None, None),
     ]
@@ -49,6 +50,7 @@ def test_each_group_gets_the_answer_of_its_client(spark: SparkSession) -> None:
         "java": {"m1": [0, 3, 6, 9], "m2": [1, 4, 7, 10], "m3": [2, 5, 8, 11]},
         "sarama": {"m1": [0, 4, 7, 11], "m2": [1, 2, 5, 8], "m3": [3, 6, 9, 10]},
         "kafka-go": {"m1": [0, 1], "m2": [2, 3], "m3": [4, 5, 6], "m4": [7, 8], "m5": [9, 10, 11]},
+        "franz-go": {"m1": [0, 3, 4, 7, 8, 11], "m2": [1, 2, 5, 6, 9, 10]},
         "kafkajs": {"m1": [0, 2, 4, 6, 8, 10], "m2": [1, 3, 5, 7, 9, 11]},
         "one": {"m1": [*range(12)]},
     }
@@ -60,7 +62,8 @@ def test_each_group_gets_the_answer_of_its_client(spark: SparkSession) -> None:
     followed = rebalance(members, topics, exact=True).steps.where("action = 'assigned'")
     for group, held in expected.items():
         assert _held(predicted, group) == held, group
-        assert _held(planned, group) == held, group
+        if group != "franz-go":  # a plan of sticky groups is as good as Java's, whoever leads
+            assert _held(planned, group) == held, group
     assert _held(predicted, "drawn") == {}
     assert followed.where("group_id = 'kafka-go'").count() == 12
 

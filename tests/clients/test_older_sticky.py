@@ -13,7 +13,7 @@ _COUNT = 250
 _SEED = 11
 
 
-def _fresh(rng: random.Random, assignor: str) -> Group:
+def fresh(rng: random.Random, assignor: str) -> Group:
     topics = {f"t{n}": rng.randint(1, 12) for n in range(rng.randint(1, 5))}
     shared = sorted(rng.sample([*topics], rng.randint(1, len(topics))))
     is_alike = rng.random() < 0.6
@@ -27,7 +27,7 @@ def _fresh(rng: random.Random, assignor: str) -> Group:
     return Group(topics, members, assignor)
 
 
-def _later(rng: random.Random, group: Group, answer: Answer, generation: int) -> Group:
+def later(rng: random.Random, group: Group, answer: Answer, generation: int) -> Group:
     """The group as it meets again: a member came, went, restarted or was left behind."""
     assert not isinstance(answer, str)
     members = []
@@ -63,7 +63,7 @@ def _later(rng: random.Random, group: Group, answer: Answer, generation: int) ->
 )
 def test_answers_are_those_of_the_library(client: str, assignor: str) -> None:
     rng = random.Random(_SEED)
-    groups = [_fresh(rng, assignor) for _ in range(_COUNT)]
+    groups = [fresh(rng, assignor) for _ in range(_COUNT)]
     equal = unsure = 0
     for generation in range(1, 4):
         given = answers(client, groups)
@@ -76,5 +76,5 @@ def test_answers_are_those_of_the_library(client: str, assignor: str) -> None:
                 continue
             assert (verdict, own) == ("ok", answer), group
             equal += 1
-        groups = [_later(rng, *pair, generation) for pair in zip(groups, given, strict=True)]
+        groups = [later(rng, *pair, generation) for pair in zip(groups, given, strict=True)]
     assert equal > 2.7 * _COUNT

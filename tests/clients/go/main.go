@@ -14,9 +14,11 @@ import (
 )
 
 type member struct {
-	ID       string   `json:"member_id"`
-	Instance *string  `json:"group_instance_id"`
-	Topics   []string `json:"topics"`
+	ID         string             `json:"member_id"`
+	Instance   *string            `json:"group_instance_id"`
+	Topics     []string           `json:"topics"`
+	Owned      map[string][]int32 `json:"owned"`
+	Generation int32              `json:"generation"`
 }
 
 type state struct {
@@ -124,15 +126,27 @@ func byKafkaGo(s state) map[string]map[string][]int {
 }
 
 func byFranzGo(s state) (map[string]map[string][]int, error) {
-	balancer := kgo.RangeBalancer()
-	if s.Assignor == "roundrobin" {
-		balancer = kgo.RoundRobinBalancer()
-	}
+	balancer := map[string]kgo.GroupBalancer{
+		"range":              kgo.RangeBalancer(),
+		"roundrobin":         kgo.RoundRobinBalancer(),
+		"sticky":             kgo.StickyBalancer(),
+		"cooperative-sticky": kgo.CooperativeStickyBalancer(),
+	}[s.Assignor]
 	var members []kmsg.JoinGroupResponseMember
 	for _, m := range s.Members {
 		metadata := kmsg.NewConsumerMemberMetadata()
 		metadata.Version = 3
 		metadata.Topics = m.Topics
+		if s.Assignor == "sticky" {
+			metadata.UserData = history(m)
+		} else if s.Assignor == "cooperative-sticky" {
+			metadata.Generation = m.Generation
+			for topic, partitions := range m.Owned {
+				owned := kmsg.NewConsumerMemberMetadataOwnedPartition()
+				owned.Topic, owned.Partitions = topic, partitions
+				metadata.OwnedPartitions = append(metadata.OwnedPartitions, owned)
+			}
+		}
 		joined := kmsg.NewJoinGroupResponseMember()
 		joined.MemberID, joined.InstanceID = m.ID, m.Instance
 		joined.ProtocolMetadata = metadata.AppendTo(nil)
@@ -144,9 +158,14 @@ func byFranzGo(s state) (map[string]map[string][]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	// kgo asks for the topics that members subscribe to, and no others.
 	counts := map[string]int32{}
-	for topic, count := range s.Topics {
-		counts[topic] = int32(count)
+	for _, m := range s.Members {
+		for _, topic := range m.Topics {
+			if count, exists := s.Topics[topic]; exists {
+				counts[topic] = int32(count)
+			}
+		}
 	}
 	plan, err := b.(kgo.GroupMemberBalancerOrError).BalanceOrError(counts)
 	if err != nil {
@@ -165,6 +184,17 @@ func byFranzGo(s state) (map[string]map[string][]int, error) {
 		}
 	}
 	return assigned, nil
+}
+
+func history(m member) []byte {
+	data := kmsg.NewStickyMemberMetadata()
+	data.Generation = m.Generation
+	for topic, partitions := range m.Owned {
+		owned := kmsg.NewStickyMemberMetadataCurrentAssignment()
+		owned.Topic, owned.Partitions = topic, partitions
+		data.CurrentAssignment = append(data.CurrentAssignment, owned)
+	}
+	return data.AppendTo(nil)
 }
 
 func before(a, b kmsg.JoinGroupResponseMember) bool {

@@ -1,0 +1,158 @@
+"""The sticky assignors of franz-go, for members that subscribe alike (kgo's internal/sticky, 1.22).
+
+The library numbers topics in the order of a Go map, which is drawn anew in each call. Nothing else
+is drawn, so an answer that every order of the topics gives is certain.
+"""
+
+from collections.abc import Sequence
+from itertools import chain, permutations
+from math import factorial
+
+from kassign_spark.client.group_state import ClaimedIds, GroupState
+from kassign_spark.client.members_in_order import members_in_order
+from kassign_spark.client_libraries import FRANZ_GO
+
+_MOST_STEPS = 200_000
+"""Orders of topics times partitions that are tried."""
+
+
+def assign_franz_go(state: GroupState, claims: ClaimedIds) -> list[list[int]] | None:
+    """Follow the library through the orders of topics; claims are of what exists.
+
+    Returns:
+        ids of partitions by position of the member; None: chance decides, or may decide.
+    """
+    layout = claims.layout
+    order = members_in_order(FRANZ_GO, state.member_ids, state.member_instances)
+    assert order is not None, "the library's comparison is an order"
+    if not _subscribe_alike(state):
+        return None
+    owner, older = _claims(state, claims, order)
+    plan: list[list[int]] = [[] for _ in state.member_ids]
+    for partition, member in owner.items():
+        plan[member].append(partition)
+    returning = {p: m for p, m in older.items() if len(plan[m]) + 1 < len(plan[owner[p]])}
+    if returning and len(older) > 1:  # they return in the order of another Go map
+        return None
+    for partition, member in returning.items():
+        plan[owner[partition]].remove(partition)
+        plan[member].append(partition)
+    free = [[p for p in layout.existing(t) if p not in owner] for t in range(len(layout.topics))]
+    open_topics = [partitions for partitions in free if partitions]
+    order_count = factorial(len(open_topics))
+    if order_count > 1 and order_count * layout.partition_count > _MOST_STEPS:
+        return None
+    takers = _takers([*map(len, plan)], order, sum(map(len, open_topics)))
+    answer: list[list[int]] | None = None
+    for topics in permutations(open_topics):
+        dealt = [[*partitions] for partitions in plan]
+        for partition, member in zip(chain.from_iterable(topics), takers, strict=True):
+            dealt[member].append(partition)
+        # Whoever gives partitions gives those with the highest numbers, of all topics in turn.
+        for partitions in dealt:
+            partitions.sort(key=lambda p: (layout.number_of[p], layout.topic_of[p]))
+        _level(dealt, order)
+        if answer is not None and [*map(set, answer)] != [*map(set, dealt)]:
+            return None
+        answer = answer or dealt
+    return answer
+
+
+def withheld(state: GroupState, claims: ClaimedIds, assigned: list[list[int]]) -> dict[int, int]:
+    """Return what `cooperative-sticky` holds back for a round, with the member that is to have it.
+
+    A claim of an older generation than another's does not make its member the owner.
+    """
+    newest: dict[int, int] = {}
+    for member, partitions in enumerate(claims.by_member):
+        for partition in partitions:
+            newest[partition] = max(newest.get(partition, -1), state.generations[member])
+    planned = [set(partitions) for partitions in assigned]
+    revoked = {
+        partition
+        for member, partitions in enumerate(claims.by_member)
+        for partition in partitions
+        if partition not in planned[member]
+    }
+    owned = [
+        {p for p in partitions if state.generations[member] >= newest[p]}
+        for member, partitions in enumerate(claims.by_member)
+    ]
+    return {
+        partition: member
+        for member, partitions in enumerate(planned)
+        for partition in sorted(partitions & revoked - owned[member])
+    }
+
+
+def _subscribe_alike(state: GroupState) -> bool:
+    existing = {*state.topics}
+    first = existing.intersection(state.subscriptions[0])
+    return all(existing.intersection(topics) == first for topics in state.subscriptions)
+
+
+def _claims(
+    state: GroupState, claims: ClaimedIds, order: Sequence[int]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return who owns each claimed partition, and who claims it with the next older generation.
+
+    Of equal generations the first member counts; without one it is 0.
+    """
+    owner: dict[int, tuple[int, int]] = {}
+    older: dict[int, tuple[int, int]] = {}
+    for member in order:
+        generation = max(state.generations[member], 0)
+        for partition in claims.by_member[member]:
+            if generation > owner.get(partition, (-1, -1))[0]:
+                if partition in owner:
+                    older[partition] = owner[partition]
+                owner[partition] = (generation, member)
+            elif generation > older.get(partition, (-1, -1))[0]:
+                older[partition] = (generation, member)
+    return (
+        {partition: member for partition, (_, member) in owner.items()},
+        {partition: member for partition, (_, member) in older.items()},
+    )
+
+
+def _takers(counts: list[int], order: Sequence[int], free_count: int) -> list[int]:
+    """Return who gets each free partition in turn: the top of a heap of members by their counts."""
+    heap = [*order]
+    for place in reversed(range(len(heap) // 2)):
+        _sink(heap, place, counts)
+    takers = []
+    for _ in range(free_count):
+        takers.append(heap[0])
+        counts[heap[0]] += 1
+        _sink(heap, 0, counts)
+    return takers
+
+
+def _sink(heap: list[int], place: int, counts: list[int]) -> None:
+    """Restore the heap below a place: the member with the fewest partitions is on top."""
+    while (child := 2 * place + 1) < len(heap):
+        other = child + 1
+        if other < len(heap) and counts[heap[other]] < counts[heap[child]]:
+            child = other
+        if counts[heap[place]] <= counts[heap[child]]:
+            return
+        heap[place], heap[child] = heap[child], heap[place]
+        place = child
+
+
+def _level(plan: list[list[int]], order: Sequence[int]) -> None:
+    """Move last partitions from those with the most to those with the fewest, level by level."""
+    members_with: dict[int, list[int]] = {}
+    for member in order:
+        members_with.setdefault(len(plan[member]), []).append(member)
+    while (least := min(members_with)) + 1 < (most := max(members_with)):
+        takers, givers = members_with[least], members_with[most]
+        count = min(len(takers), len(givers))
+        for taker, giver in zip(takers[:count], givers[:count], strict=True):
+            plan[taker].append(plan[giver].pop())
+        members_with.setdefault(least + 1, []).extend(takers[:count])
+        members_with.setdefault(most - 1, []).extend(givers[:count])
+        for level in (least, most):
+            del members_with[level][:count]
+            if not members_with[level]:
+                del members_with[level]
