@@ -62,4 +62,4 @@ def only_group(snapshot: Snapshot, group: str | None, *, one: bool = False) -> S
 def _name(members: DataFrame) -> Column:
     if not has_cluster_id(members):
         return F.col("group_id")
-    return F.concat_ws("/", F.nullif(CLUSTER_ID, F.lit("")), "group_id")
+    return F.expr(f"concat_ws('/', nullif({CLUSTER_ID}, ''), group_id)")

@@ -163,9 +163,7 @@ def _sums(is_weighed: bool) -> dict[str, Column]:
     }
     if is_weighed:
         sums["max_load_skew"] = F.max("load_skew")
-        sums["max_least_skew"] = F.max(
-            F.col("load_bound") * F.col("load_skew") / F.nullif(F.col("max_load"), F.lit(0.0))
-        )
+        sums["max_least_skew"] = F.max(F.expr("load_bound * load_skew / nullif(max_load, 0.0D)"))
         sums["moved_weight"] = F.sum("moved_weight")
     return sums
 

@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> Outcome:
                 nobody = measured.withColumn("assignor", F.lit(None).cast("string"))
                 write_table(nobody, folder, "balance", args.format)
                 note_snapshot(spark, folder, args.snapshot)
-        skew = F.col("max_load") / F.nullif(F.col("fair_load"), F.lit(0.0))
+        skew = F.expr("max_load / nullif(fair_load, 0.0D)")
         order = [F.col("verdict").isin(*_DONE), F.desc_nulls_last(skew)]
         rows = first_rows(plan.verdicts, [*order, *GROUP_KEY], args.show)
         counts = {

@@ -85,9 +85,11 @@ def newest_state(
     def table(frame: DataFrame, result: Table) -> DataFrame:
         return answer(frame.crossJoin(F.broadcast(cluster)), result, has_cluster_id=named)
 
+    # As a snapshot of a cluster, as far as that cannot tell the client libraries apart.
+    unknown = ("capacity", "client", "is_leader")
     of_new = () if consumer_groups else ("topics_regex", "group_type")
     snapshot = Snapshot(
-        table(whole, MEMBERS).drop("capacity", *of_new),
+        table(whole, MEMBERS).drop(*unknown, *of_new),
         answer(topics, TOPICS, has_cluster_id=named),
         table(assigned.where("role IN ('assigned', 'revoking')"), OWNED),
         table(assigned.where("role = 'target'"), TARGET) if consumer_groups else None,
@@ -164,9 +166,9 @@ def _consumer(groups: DataFrame, members: DataFrame) -> DataFrame:
         .select(
             *_OF_MEMBER,
             "group_instance_id",
-            F.nullif("rack_id", F.lit("")).alias("rack_id"),
+            F.expr("nullif(rack_id, '') as rack_id"),
             "topics",
-            F.nullif("topics_regex", F.lit("")).alias("topics_regex"),
+            F.expr("nullif(topics_regex, '') as topics_regex"),
             "generation",
             F.coalesce("chosen", F.lit(_DEFAULT_ASSIGNOR)).alias("assignor"),
             F.lit(CONSUMER).alias("group_type"),
