@@ -42,7 +42,7 @@ LOCAL_DEFAULTS = {
 SMALL_SQL = {
     # To plan each stage anew costs more than a few rows do.
     "spark.sql.adaptive.enabled": "false",
-    # Not one: there may still be ten thousands of partitions.
+    # Not one: there may still be tens of thousands of partitions.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 1),
     # Java compiles what Spark writes for a query more slowly than it reads so few rows without
     # (validate, assign and report of examples/fleet: 37.5 s instead of 43.6 s, on a server that

@@ -19,20 +19,19 @@ def are_small(inputs: Sequence[str]) -> bool:
     """
     if not inputs or not all(Path(input_path).exists() for input_path in inputs):
         return False
-    bytes_left, partitions_left = SMALL_BYTES, SMALL_PARTITIONS
+    bytes_left = SMALL_BYTES
+    files = []
     try:
         for input_path in map(Path, inputs):
             for path in [input_path] if input_path.is_file() else input_path.rglob("*"):
                 if path.is_file():
+                    files.append(path)
                     bytes_left -= path.stat().st_size
-                    if bytes_left < 0:
-                        return False
-                    partitions_left -= _partition_count(path)
-                    if partitions_left < 0:
-                        return False
+                if bytes_left < 0:
+                    return False
+        return sum(map(_partition_count, files)) <= SMALL_PARTITIONS
     except OSError:  # what cannot be read is refused later, by its name
         return False
-    return True
 
 
 def _partition_count(path: Path) -> int:
@@ -42,7 +41,7 @@ def _partition_count(path: Path) -> int:
     try:
         table = _table_of(path)
         return 0 if table is None else sum(filter(None, table["num_partitions"].to_pylist()))
-    except (pa.ArrowException, KeyError, TypeError):
+    except (pa.ArrowException, KeyError, TypeError, ValueError):
         return 0
 
 

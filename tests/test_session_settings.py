@@ -66,3 +66,8 @@ def test_a_short_list_of_large_topics(tmp_path: Path, name: str) -> None:
 def test_topics_that_are_refused_later(tmp_path: Path, text: str) -> None:
     (tmp_path / "topics.csv").write_text(text)
     assert are_small([str(tmp_path)])
+
+
+def test_topics_that_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "topics.jsonl").write_bytes(b'{"topic": "t", "num_partitions": "\xff"}\n')
+    assert are_small([str(tmp_path)])

@@ -261,6 +261,8 @@ def test_owned(spark: SparkSession) -> None:
     [
         ("members", _MEMBERS["null member"][0]),
         ("members", _MEMBERS["duplicate"][0]),
+        ("members", _MEMBERS["several leaders"][0]),
+        ("members", _MEMBERS["both types"][0]),
         ("members", _MEMBERS["mixed assignors"][0]),
         ("members", _MEMBERS["no assignor"][0]),
         ("members", _MEMBERS["unknown assignor"][0]),
