@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.resources import as_file, files
 from importlib.util import find_spec
@@ -129,10 +129,10 @@ def open_session(
         with as_file(files("kassign_spark").joinpath("log4j2.properties")) as log4j2:
             if java_options is None:
                 java_options = archive_options()
-            conf = _local_conf(None if verbose else log4j2, inputs, java_options)
+            of_spark = local_settings(*inputs) | dict(core or {})
+            conf = _local_conf(None if verbose else log4j2, of_spark, java_options)
             if package:
                 conf.set("spark.jars.packages", package)
-            conf.setAll(list((core or {}).items()))
             _start_java(conf, verbose)
     with _explained_gateway():
         session = SparkSession.Builder().appName("kassign-spark").getOrCreate()
@@ -198,10 +198,9 @@ def local_settings(*inputs: str) -> dict[str, str]:
     return settings
 
 
-def _local_conf(log4j2: Path | None, inputs: Sequence[str], java_options: str) -> "SparkConf":
+def _local_conf(log4j2: Path | None, settings: dict[str, str], java_options: str) -> "SparkConf":
     from pyspark import SparkConf  # a client of Spark Connect does not have it
 
-    settings = local_settings(*inputs)
     option = "spark.driver.extraJavaOptions"
     logging = "" if log4j2 is None else f"-Dlog4j2.configurationFile={log4j2.as_uri()}"
     options = [*filter(None, (logging, settings.get(option), java_options))]

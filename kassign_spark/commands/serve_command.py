@@ -17,7 +17,6 @@ from kassign_spark.commands.documents import record
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.errors import KassignError
 from kassign_spark.interrupts import accept
-from kassign_spark.java import archive_options
 from kassign_spark.local_server import (
     SERVER,
     Server,
@@ -85,12 +84,12 @@ def _serve(args: argparse.Namespace) -> tuple[Server, str]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         SERVER: server.owner,
+        # Java's second compiler costs examples/daily.sh, which starts a server, a tenth of its
+        # time, and saves nothing later: 40,000 members with 1,000,000 partitions are assigned in
+        # 8.7 s with it and without, the fourth time too.
+        "spark.driver.extraJavaOptions": QUICK_JAVA,
     }
-    # Java's second compiler costs examples/daily.sh, which starts a server, a tenth of its time,
-    # and saves nothing later: 40,000 members with 1,000,000 partitions are assigned in 8.7 s with
-    # it and without, the fourth time too.
-    java_options = f"{QUICK_JAVA} {archive_options()}"
-    with open_session(verbose=args.verbose, core=settings, java_options=java_options) as spark:
+    with open_session(verbose=args.verbose, core=settings) as spark:
         note_server(server)
         try:
             if args.json:
