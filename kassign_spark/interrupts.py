@@ -4,6 +4,7 @@ An interrupt breaks the connection to Java at any point: what arrives in the end
 Spark's, of py4j's, or none at all. So the handler notes the signal, and the command asks for that.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -97,6 +98,14 @@ def _take_signals() -> None:
     if _is_main_thread():
         for number in _SIGNALS:
             signal.signal(number, _interrupt)
+
+
+@atexit.register
+def _ignore_signals() -> None:
+    """Ignore what comes after the report: Python takes its handlers away before it is gone."""
+    if _state.received is not None and _is_main_thread():
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _is_main_thread() -> bool:

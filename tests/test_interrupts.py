@@ -257,6 +257,17 @@ def test_at_any_moment(tmp_path: Path, own_processes: None) -> None:
 
 
 @pytest.mark.slow
+def test_signals_that_keep_coming(tmp_path: Path, own_processes: None) -> None:
+    """Python takes its handlers away before it is gone: none of them may end it in between."""
+    fleet = write_small_fleet(tmp_path / "fleet")
+    arguments = ["assign", str(fleet), "--output", str(tmp_path / "out")]
+    for seconds in (0.5, 2, 3):
+        code, printed, said = _run(arguments, seconds, *[signal.SIGTERM] * 150, pause=0.005)
+        assert (code, printed) == (143, "")
+        assert said.splitlines()[-1] == f"{_HEAD}terminated; nothing was written"
+
+
+@pytest.mark.slow
 def test_following_a_log(tmp_path: Path, own_processes: None) -> None:
     log = _ROOT / "examples" / "group-log"
     for i, seconds in enumerate((4.0, 8.0, 12.0, 16.0)):
