@@ -162,10 +162,7 @@ def _claims(eligible: Eligible, classes: Classes) -> DataFrame | None:
     """
     if eligible.owned is None:
         return None
-    topics, _ = hold(
-        subscribed_topics(eligible).withColumn("topic_number", topic_number()),
-        {"topics": F.count("*")},
-    )
+    topics = hold(subscribed_topics(eligible).withColumn("topic_number", topic_number())).frame
     claimed = claimed_partitions(read_claims(eligible, topics))
     if "partitions" in classes.topics.columns:
         each = classes.topics.select(

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"advising {args.snapshot}", args.snapshot) as spark:
         snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
-        advice = hold(advise(*snapshot), {"rows": F.count(F.lit(1))}).frame
+        advice = hold(advise(*snapshot)).frame
         write_tables(spark, args, advice=advice)
         count, groups = _worst(advice, args.show)
         restarting = advice.where("restart_moved > 0").count()

@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> Outcome:
             missing_weight=args.missing_weight,
             base_weight=args.base_weight,
         )
-        compared = hold(comparison, {"rows": F.count(F.lit(1))}).frame
+        compared = hold(comparison).frame
         write_tables(spark, args, comparison=compared)
         facts = _facts(compared, args)
         facts |= unused_facts(args, weights, snapshot.members, snapshot.topics)

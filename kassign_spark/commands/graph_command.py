@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> Outcome:
         snapshot = only_group(snapshot, args.group, one=args.format in _DRAWINGS)
         graph = eligibility(snapshot.members, snapshot.topics)
         rows = bottlenecks(snapshot.members, snapshot.topics)
-        dense_parts = hold(rows, {"rows": F.count(F.lit(1))}).frame
+        dense_parts = hold(rows).frame
         with open_output(spark, args) as folder:
             if folder is not None and args.format in _DRAWINGS:
                 text = _drawing(graph, dense_parts, args)

@@ -122,7 +122,7 @@ def _follow(
             *snapshot, target=snapshot.target, **options, settings=settings, paths=paths
         )
         snapshot = snapshot._replace(members=paths.without_patterns(snapshot.members))
-    steps = hold(step_rows, {"count": F.count(F.lit(1))}).frame
+    steps = hold(step_rows).frame
     write_to(folder, args, steps=steps)
     listening = snapshot.members if verdicts is None else _answered(snapshot.members, verdicts)
     write_to(folder, args, listener=listener_calls(steps, listening, **options))

@@ -80,7 +80,7 @@ def eligibility(
     numbers = rows(number_rows(eligible.members, GROUP_KEY, "number"), _NUMBER)
     table = fold(eligible._replace(has_racks=False)).unionByName(numbers)
     answered = in_tasks(table, graph_arrow, _ROW, settings.batches or eligible.batches)
-    rows_of_both = hold(answered, {"rows": F.count(F.lit(1))}).frame
+    rows_of_both = hold(answered).frame
     vertices = rows_of_both.where("dst IS NULL").select(
         "id", "cluster_id", "group_id", "kind", "name", "topics", "weight", "part"
     )

@@ -188,7 +188,7 @@ def _reads(eligible: Eligible) -> DataFrame:
 
 def _fleet_graph(eligible: Eligible) -> FleetGraph:
     """Groups have even ids, topics odd ones; both frames are held."""
-    reads = hold(_reads(eligible), {"rows": F.count(F.lit(1))}).frame
+    reads = hold(_reads(eligible)).frame
     groups = number_rows(eligible.members, GROUP_KEY, "id")
     topics = number_rows(reads, _TOPIC_KEY, "id")
     groups = groups.select(*GROUP_KEY, F.shiftleft("id", 1).alias("src"))
@@ -203,7 +203,7 @@ def _fleet_graph(eligible: Eligible) -> FleetGraph:
         .join(topics, on=_TOPIC_KEY, how="inner")
         .select("src", "dst", "member_count")
     )
-    frames = [hold(frame, {"rows": F.count(F.lit(1))}).frame for frame in (vertices, edges)]
+    frames = [hold(frame).frame for frame in (vertices, edges)]
     return FleetGraph(*frames)
 
 

@@ -68,7 +68,7 @@ def inspect_inputs(
     if had_patterns:
         has_unending = bool(counted.counts["unending"])
         resolved = with_topics(inputs.members, inputs.topics, has_unending=has_unending)
-        inputs = inputs._replace(members=hold(resolved, {"rows": F.count(F.lit(1))}).frame)
+        inputs = inputs._replace(members=hold(resolved).frame)
         counted = count_inputs(inputs, known_assignors, both_types, target)
     counts = counted.counts
     unknown = known_assignors is not None and not set(counted.assignors) <= set(known_assignors)

@@ -74,7 +74,7 @@ def read_claims(eligible: Eligible, topics: DataFrame) -> ClaimFrames:
         .agg(F.sort_array(F.collect_list(claim)).alias("claims"))
         .join(generations, on=[*GROUP_KEY, "member_id"], how="inner")
     )
-    members, _ = hold(by_member, {"members": F.count("*")})
+    members = hold(by_member).frame
     topics, counts = hold(_by_topic(members), {"contested": F.count_if(_has_duplicates())})
     claims = ClaimFrames(subscribed, members, topics, None)
     return _resolve(eligible, claims) if counts["contested"] else claims
@@ -181,7 +181,7 @@ def _resolve(eligible: Eligible, claims: ClaimFrames) -> ClaimFrames:
             "highest": F.max("generation").over(everyone),
         }
     ).withColumn("disputed", F.max("disputes").over(everyone))
-    judged, _ = hold(judged, {"claims": F.count("*")})
+    judged = hold(judged).frame
     lost = (
         judged.where(F.col("disputed") | (F.col("generation") < F.col("highest")))
         .groupBy(*GROUP_KEY, "member_id")
@@ -193,6 +193,6 @@ def _resolve(eligible: Eligible, claims: ClaimFrames) -> ClaimFrames:
         .withColumn("claims", remaining)
         .drop("lost")
     )
-    members, _ = hold(surviving, {"members": F.count("*")})
+    members = hold(surviving).frame
     disputed = judged.where("disputed").select(*GROUP_KEY, *_place()).distinct()
     return ClaimFrames(claims.subscribed, members, _by_topic(members), disputed)

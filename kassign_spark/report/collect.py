@@ -77,7 +77,7 @@ class PageContents(NamedTuple):
 def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
     """Measure a plan; runs jobs. At most ``details`` groups, the worst, get details."""
     members, topics, owned = plan.snapshot
-    odd = hold(validate(members, topics, owned), {"rows": F.count(F.lit(1))}).frame
+    odd = hold(validate(members, topics, owned)).frame
     followed = follow(plan, settings)
     groups, summed = hold(measure_groups(plan, followed, odd), {**totals(), **spread_counts()})
     rows = rows_of(groups.orderBy(*worst_first()).limit(MAX_GROUPS))

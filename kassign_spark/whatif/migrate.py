@@ -140,7 +140,7 @@ def migrate(
         is_owned=owned is not None,
     )
     migrated = in_tasks(table, kernel, MIGRATED, eligible.batches)
-    rows = hold(migrated, {"groups": F.count(F.lit(1))}).frame
+    rows = hold(migrated).frame
     has_clusters = has_cluster_id(members)
     return Migration(
         answer(
