@@ -8,7 +8,6 @@ from itertools import cycle
 from kassign_spark.client.group_state import (
     INEXACT,
     OK,
-    STARVES,
     THROWS,
     UNDEFINED,
     GroupState,
@@ -34,8 +33,7 @@ _KEY_ERROR = (
     "KeyError: the roundrobin of kafka-python 2.3 and later fails as soon as the next member does "
     "not subscribe to the topic; let all members subscribe alike, or use range"
 )
-_STARVES = "kafka-go gives nobody anything as long as a subscribed topic does not exist: {}"
-_NO_TOPIC = "sarama's consumers fail as long as a subscribed topic does not exist: {}"
+_NO_TOPICS = "sarama's roundrobin fails where no member subscribes to a topic"
 _UNKNOWN_LEADER = (
     "kafkajs' leader assigns its own topics in its own order, and is_leader is not known"
 )
@@ -46,10 +44,6 @@ _UNKNOWN_ORDER = (
 
 def predict_eager(state: GroupState, layout: Layout) -> Outcome:
     """Return the answer for `roundrobin`, or for the `range` of a client that is not Java's."""
-    missing = _missing_topics(state)
-    if missing and state.client in (KAFKA_GO, SARAMA):
-        verdict, sentence = (STARVES, _STARVES) if state.client == KAFKA_GO else (THROWS, _NO_TOPIC)
-        return Outcome(verdict, sentence.format(", ".join(missing)), [], {}, layout)
     order = members_in_order(state.client, state.member_ids, state.member_instances)
     if order is None:
         return Outcome(UNDEFINED, _NO_ORDER, [], {}, layout)
@@ -62,13 +56,10 @@ def predict_eager(state: GroupState, layout: Layout) -> Outcome:
     else:
         assigned = _in_turn(state, layout, order)
     if assigned is None:
-        return Outcome(THROWS, _KEY_ERROR, [], {}, layout)
+        says = _NO_TOPICS if state.client == SARAMA else _KEY_ERROR
+        return Outcome(THROWS, says, [], {}, layout)
     unsure = _unsure_of_runs(state)
     return Outcome(INEXACT if unsure else OK, unsure, assigned, {}, layout)
-
-
-def _missing_topics(state: GroupState) -> list[str]:
-    return sorted(set().union(*state.subscriptions).difference(state.topics))
 
 
 def _unsure_of_runs(state: GroupState) -> str | None:
@@ -120,6 +111,8 @@ def _in_turn(state: GroupState, layout: Layout, order: list[int]) -> list[list[i
     """Go round the members, passing over those that do not subscribe; None: it throws."""
     partitions = [p for topic in range(len(layout.topics)) for p in layout.existing(topic)]
     if state.client == SARAMA:
+        if not any(state.subscriptions):
+            return None
         partitions.sort(key=layout.name)  # as text: 10 comes before 2
     subscribed = [set(topics) for topics in state.subscriptions]
     assigned: list[list[int]] = [[] for _ in state.member_ids]

@@ -1,61 +1,72 @@
 """The sticky assignors of franz-go, for members that subscribe alike (kgo's internal/sticky, 1.22).
 
-The library numbers topics in the order of a Go map, which is drawn anew in each call. Nothing else
-is drawn, so an answer that every order of the topics gives is certain.
+The library numbers topics in the order of a Go map, which is drawn anew in each call, and so is the
+order in which partitions return to an earlier owner. Nothing else is drawn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, permutations
 from math import factorial
+from random import Random
 
 from kassign_spark.client.group_state import ClaimedIds, GroupState
+from kassign_spark.client.lots import SEED, NotModelled, count_draws
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client_libraries import FRANZ_GO
 
-_MOST_STEPS = 200_000
-"""Orders of topics times partitions that are tried."""
 
+def draw_answers(state: GroupState, claims: ClaimedIds) -> Iterator[list[list[int]]]:
+    """Go through the orders of topics, or draw some of them where there are too many.
 
-def assign_franz_go(state: GroupState, claims: ClaimedIds) -> list[list[int]] | None:
-    """Follow the library through the orders of topics; claims are of what exists.
+    Args:
+        state: the group.
+        claims: of partitions that exist.
 
     Returns:
-        ids of partitions by position of the member; None: chance decides, or may decide.
+        answers, partitions by member.
+
+    Raises:
+        NotModelled: members subscribe to different topics.
     """
-    layout = claims.layout
+    if not _subscribe_alike(state):
+        raise NotModelled
     order = members_in_order(FRANZ_GO, state.member_ids, state.member_instances)
     assert order is not None, "the library's comparison is an order"
-    if not _subscribe_alike(state):
-        return None
+    layout = claims.layout
     owner, older = _claims(state, claims, order)
-    plan: list[list[int]] = [[] for _ in state.member_ids]
-    for partition, member in owner.items():
-        plan[member].append(partition)
-    returning = {p: m for p, m in older.items() if len(plan[m]) + 1 < len(plan[owner[p]])}
-    if returning and len(older) > 1:  # they return in the order of another Go map
-        return None
-    for partition, member in returning.items():
-        plan[owner[partition]].remove(partition)
-        plan[member].append(partition)
     free = [[p for p in layout.existing(t) if p not in owner] for t in range(len(layout.topics))]
     open_topics = [partitions for partitions in free if partitions]
-    order_count = factorial(len(open_topics))
-    if order_count > 1 and order_count * layout.partition_count > _MOST_STEPS:
-        return None
-    takers = _takers([*map(len, plan)], order, sum(map(len, open_topics)))
-    answer: list[list[int]] | None = None
-    for topics in permutations(open_topics):
-        dealt = [[*partitions] for partitions in plan]
+    drawing = Random(SEED)
+    for topics in _orders(open_topics, drawing, layout.partition_count, is_drawn=len(older) > 1):
+        plan: list[list[int]] = [[] for _ in state.member_ids]
+        for partition, member in owner.items():
+            plan[member].append(partition)
+        # What is claimed twice returns, in the order of another Go map.
+        for partition in drawing.sample([*older], len(older)):
+            holder, member = owner[partition], older[partition]
+            if len(plan[member]) + 1 < len(plan[holder]):
+                plan[holder].remove(partition)
+                plan[member].append(partition)
+        takers = _takers([*map(len, plan)], order, sum(map(len, open_topics)))
         for partition, member in zip(chain.from_iterable(topics), takers, strict=True):
-            dealt[member].append(partition)
+            plan[member].append(partition)
         # Whoever gives partitions gives those with the highest numbers, of all topics in turn.
-        for partitions in dealt:
+        for partitions in plan:
             partitions.sort(key=lambda p: (layout.number_of[p], layout.topic_of[p]))
-        _level(dealt, order)
-        if answer is not None and [*map(set, answer)] != [*map(set, dealt)]:
-            return None
-        answer = answer or dealt
-    return answer
+        _level(plan, order)
+        yield plan
+
+
+def _orders(
+    topics: list[list[int]], drawing: Random, partition_count: int, *, is_drawn: bool
+) -> Iterator[Sequence[list[int]]]:
+    """Return all orders of topics; or some, if they are too many or something else is drawn too."""
+    count = count_draws(partition_count)
+    if is_drawn or factorial(len(topics)) > count:
+        for _ in range(count):
+            yield drawing.sample(topics, len(topics))
+    else:
+        yield from permutations(topics)
 
 
 def withheld(state: GroupState, claims: ClaimedIds, assigned: list[list[int]]) -> dict[int, int]:

@@ -188,7 +188,7 @@ class Balancing:
                 modified, is_balanced = True, self.is_balanced()
         return modified
 
-    def _aside(self, partition: int) -> Thrown:
+    def _aside(self, partition: int) -> Exception:
         reason = "owned before by, or subscribed to by, a member that has all it can get"
         return Thrown("NullPointerException", f"{self.layout.name(partition)} is {reason}")
 

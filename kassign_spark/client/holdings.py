@@ -6,6 +6,7 @@ lets that other one go back instead.
 """
 
 from collections.abc import Iterable
+from random import Random
 
 from kassign_spark.client.group_state import Layout
 from kassign_spark.client.hash_order import bucket, capacity_for, has_tree, topic_partition_hash
@@ -49,10 +50,11 @@ class Holdings:
             ):
                 must_revoke = True
             else:
-                self._take(partition, member)
+                self.take(partition, member)
         return must_revoke
 
-    def _take(self, partition: int, member: int) -> None:
+    def take(self, partition: int, member: int) -> None:
+        """Give a member a partition that nobody has."""
         self.owner[partition] = member
         self.partitions_of[member].append(partition)
         self.sizes[member] += 1
@@ -88,11 +90,11 @@ class Holdings:
                     if not racks.mismatch(member, partition)
                 ]
                 if fitting:
-                    self._take(partition, min(fitting, key=size_of))
+                    self.take(partition, min(fitting, key=size_of))
                 else:
                     rest.append(partition)
         for partition in rest:
-            self._take(partition, min(self.subscribers[topic_of[partition]], key=size_of))
+            self.take(partition, min(self.subscribers[topic_of[partition]], key=size_of))
         return pool
 
     def is_shared(self, topic: int) -> bool:
@@ -130,8 +132,11 @@ class Movements:
         had_choice: a set of several was asked for an element.
     """
 
-    def __init__(self, layout: Layout, topic_hashes: list[int]) -> None:
-        self._layout = layout
+    def __init__(
+        self, layout: Layout, topic_hashes: list[int], choose: Random | None = None
+    ) -> None:
+        """Begin; ``choose`` draws an element of a set where the order of a set is drawn."""
+        self._layout, self._choose = layout, choose
         self._topic_hashes = topic_hashes
         self._moved: dict[int, tuple[int, int]] = {}
         self._sets: dict[tuple[int, int, int], _HashSet] = {}
@@ -148,7 +153,7 @@ class Movements:
             return partition
         self.had_choice = self.had_choice or len(reverse.items) > 1
         self.met_tree = self.met_tree or has_tree(reverse.items.values(), reverse.capacity)
-        return reverse.first()
+        return reverse.first() if self._choose is None else self._choose.choice([*reverse.items])
 
     def record(self, partition: int, source: int, target: int) -> None:
         """Note a move; one back to where the partition came from first clears its record."""

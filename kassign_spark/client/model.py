@@ -1,17 +1,19 @@
 """A model of Kafka's Java client for one group, from the state to the assignment."""
 
 from dataclasses import replace
+from functools import partial
 
+from kassign_spark.client import franz_go_sticky, sarama_sticky
 from kassign_spark.client.claim_rules import believe
 from kassign_spark.client.constrained import assign_constrained
 from kassign_spark.client.eager_rules import predict_eager
-from kassign_spark.client.franz_go_sticky import assign_franz_go, withheld
 from kassign_spark.client.general import assign_general
 from kassign_spark.client.group_state import (
     DRAWN,
     INEXACT,
     NEVER_ENDS,
     OK,
+    STARVES,
     THROWS,
     UNDEFINED,
     ClaimedIds,
@@ -24,12 +26,25 @@ from kassign_spark.client.group_state import (
     without_missing,
 )
 from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
+from kassign_spark.client.lots import NotModelled, compare_draws
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.missing import with_cause
 from kassign_spark.client.older_sticky import Crashes, assign_older
 from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 from kassign_spark.client.range_racks import assign_range
-from kassign_spark.client_libraries import DRAWS_LOTS, FRANZ_GO, JAVA, LIBRDKAFKA
+from kassign_spark.client_libraries import (
+    DRAWS_LOTS,
+    JAVA,
+    KAFKA_GO,
+    LIBRDKAFKA,
+    SARAMA,
+)
+
+_NEEDS_TOPICS = {
+    KAFKA_GO: (STARVES, "kafka-go gives nobody anything as long as a subscribed topic is missing"),
+    SARAMA: (THROWS, "sarama's consumers fail as long as a subscribed topic is missing"),
+}
+"""What becomes of a group that subscribes to a topic which does not exist."""
 
 
 def predict_group(state: GroupState) -> Outcome:
@@ -41,6 +56,10 @@ def predict_group(state: GroupState) -> Outcome:
         return _of_several(state)
     claims = lay_out(state)
     layout = claims.layout
+    missing = sorted(set().union(*state.subscriptions).difference(state.topics))
+    if missing and state.client in _NEEDS_TOPICS:
+        verdict, says = _NEEDS_TOPICS[state.client]
+        return Outcome(verdict, f"{says}: {', '.join(missing)}", [], {}, layout)
     if state.assignor == "roundrobin" or (state.assignor == "range" and state.client != JAVA):
         return predict_eager(state, layout)
     if state.assignor == "range":
@@ -79,17 +98,26 @@ def _sticky_of_another(state: GroupState) -> Outcome:
         outcome = _follow_older(state, had_claims=had_claims)
         says = "librdkafka gives partitions that nobody can be given back to who claims them"
         return outcome._replace(verdict=INEXACT, detail=says) if gives_back else outcome
-    claims = lay_out(state)
-    if len(state.member_ids) == 1:
-        return _follow_sticky(state, claims)
-    says = f"{state.client} goes through topics in an order that Go draws anew each time"
-    if state.client == FRANZ_GO:
-        assigned = assign_franz_go(state, claims)
-        if assigned is not None:
-            is_cooperative = state.assignor == "cooperative-sticky"
-            moving = withheld(state, claims, assigned) if is_cooperative else {}
-            return _withholding(assigned, moving, None, claims.layout)
-    return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, claims.layout)
+    return _by_lot(state, lay_out(state), had_claims=had_claims)
+
+
+def _by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outcome:
+    """Answer for a library that goes through topics or partitions in an order that Go draws."""
+    if state.client == SARAMA:
+        things, withheld = "partitions", _moving
+        answers = sarama_sticky.draw_answers(state, claims, had_claims=had_claims)
+    else:
+        things, withheld = "topics", partial(franz_go_sticky.withheld, state)
+        answers = franz_go_sticky.draw_answers(state, claims)
+    is_cooperative = state.assignor == "cooperative-sticky"
+    drawn = ((each, withheld(claims, each) if is_cooperative else {}) for each in answers)
+    says = f"{state.client} goes through {things} in an order that Go draws anew each time"
+    try:
+        return compare_draws(says, claims, drawn)
+    except NotModelled:
+        return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, claims.layout)
+    except NeverEnds as never:
+        return Outcome(NEVER_ENDS, str(never), [], {}, claims.layout)
 
 
 def _has_gone(state: GroupState) -> bool:

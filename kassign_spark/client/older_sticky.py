@@ -46,7 +46,7 @@ def assign_older(
         unsure = _unsure_of_librdkafka(state, claims, holdings)
         topics_of = [sorted(set(topics)) for topics in topics_of]
     if had_claims and all(topics == topics_of[0] for topics in topics_of):
-        holdings.all_partitions, had_choice = _by_turns(
+        holdings.all_partitions, had_choice = list_by_turns(
             holdings, earlier, by_id, from_front=is_librdkafka
         )
         unsure = unsure or (_BY_SET if had_choice else None)
@@ -121,7 +121,7 @@ def _claimants(state: GroupState, claims: ClaimedIds) -> tuple[dict[int, int], d
     return owner, earlier
 
 
-def _by_turns(
+def list_by_turns(
     holdings: Holdings, earlier: dict[int, int], by_id: list[int], *, from_front: bool
 ) -> tuple[list[int], bool]:
     """List kept partitions, each time one of the member with most left, then the others.

@@ -65,18 +65,37 @@ func assign(s state) (map[string]map[string][]int, error) {
 }
 
 func bySarama(s state) (map[string]map[string][]int, error) {
-	strategy := sarama.NewBalanceStrategyRange()
-	if s.Assignor == "roundrobin" {
-		strategy = sarama.NewBalanceStrategyRoundRobin()
-	}
+	strategy := map[string]func() sarama.BalanceStrategy{
+		"range":              sarama.NewBalanceStrategyRange,
+		"roundrobin":         sarama.NewBalanceStrategyRoundRobin,
+		"sticky":             sarama.NewBalanceStrategySticky,
+		"cooperative-sticky": sarama.NewBalanceStrategyCooperativeSticky,
+	}[s.Assignor]()
 	members := map[string]sarama.ConsumerGroupMemberMetadata{}
 	for _, m := range s.Members {
-		members[m.ID] = sarama.ConsumerGroupMemberMetadata{Version: 1, Topics: m.Topics}
+		metadata := sarama.ConsumerGroupMemberMetadata{Version: 1, Topics: m.Topics}
+		if s.Assignor == "sticky" && len(m.Owned) > 0 {
+			metadata.UserData = history(m) // its version 1 is the one that kgo writes
+		} else if s.Assignor == "cooperative-sticky" {
+			metadata.Version, metadata.GenerationID = 2, m.Generation
+			for topic, partitions := range m.Owned {
+				owned := &sarama.OwnedPartition{Topic: topic, Partitions: partitions}
+				metadata.OwnedPartitions = append(metadata.OwnedPartitions, owned)
+			}
+		}
+		members[m.ID] = metadata
 	}
 	topics := map[string][]int32{}
+	for _, m := range s.Members { // it asks for the topics that members subscribe to, and no others
+		for _, topic := range m.Topics {
+			topics[topic] = nil
+		}
+	}
 	for topic, count := range s.Topics {
-		for p := 0; p < count; p++ {
-			topics[topic] = append(topics[topic], int32(p))
+		if _, isRead := topics[topic]; isRead {
+			for p := 0; p < count; p++ {
+				topics[topic] = append(topics[topic], int32(p))
+			}
 		}
 	}
 	plan, err := strategy.Plan(members, topics)
