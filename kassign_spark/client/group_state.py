@@ -98,6 +98,7 @@ class Outcome(NamedTuple):
         layout: what the ids stand for.
         is_misled: whether claims of partitions that do not exist make the client throw or give
             away what it cannot.
+        draws: of a verdict by lot the answers that were drawn, each like ``assigned``.
     """
 
     verdict: str
@@ -106,6 +107,7 @@ class Outcome(NamedTuple):
     withheld: dict[int, int]
     layout: "Layout"
     is_misled: bool = False
+    draws: Sequence[list[list[int]]] = ()
 
 
 class Thrown(Exception):  # noqa: N818 - the client's exception, predicted; not an error of ours

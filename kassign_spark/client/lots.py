@@ -1,12 +1,17 @@
 """What is certain of an answer by lot: what all the answers that can be drawn have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from functools import partial
+from itertools import chain
 
 from kassign_spark.client.group_state import DRAWN, OK, ClaimedIds, Outcome
 from kassign_spark.display import plural
 
 SEED = 0
 """Of the draws: the same state gets the same answer each time."""
+
+Plan = list[set[int]]
+"""Ids of partitions by member."""
 
 
 class NotModelled(Exception):  # noqa: N818 - the library has an answer
@@ -31,25 +36,69 @@ def compare_draws(
     Returns:
         the answer, if there is only one; otherwise `drawn`, and what is certain all the same.
     """
-    first: tuple[list[list[int]], dict[int, int]] | None = None
+    draws: list[list[list[int]]] = []
     sizes: set[tuple[int, ...]] = set()
     kept_counts: set[int] = set()
     is_drawn = False
     owned = [set(partitions) for partitions in claims.by_member]
+    first: Outcome | None = None
     for assigned, moving in answers:
-        first = first or (assigned, moving)
-        is_drawn = is_drawn or [*map(set, assigned)] != [*map(set, first[0])]
         sizes.add(tuple(map(len, assigned)))
-        kept_counts.add(sum(map(len, map(set.intersection, owned, assigned))))
-    assert first is not None, "there is an answer at least"
-    if not is_drawn:
-        assigned, moving = first
+        kept_counts.add(_kept_count(owned, [*map(set, assigned)]))
         for partition, member in moving.items():
             assigned[member].remove(partition)
-        return Outcome(OK, None, assigned, moving, claims.layout)
-    parts = [reason, _sizes_say(sizes), _kept_says(kept_counts)]
-    detail = "; ".join(filter(None, parts))
-    return Outcome(DRAWN, detail, [[] for _ in owned], {}, claims.layout)
+        draws.append(assigned)
+        first = first or Outcome(OK, None, assigned, moving, claims.layout)
+        is_drawn = is_drawn or [*map(set, assigned)] != [*map(set, first.assigned)]
+    assert first is not None, "there is an answer at least"
+    if not is_drawn:
+        return first
+    detail = "; ".join(filter(None, [reason, _sizes_say(sizes), _kept_says(kept_counts)]))
+    nothing: list[list[int]] = [[] for _ in owned]
+    return Outcome(DRAWN, detail, nothing, {}, claims.layout, draws=draws)
+
+
+def may_be_drawn(
+    outcome: Outcome, claims: ClaimedIds, assigned: Sequence[Collection[tuple[str, int]]]
+) -> bool:
+    """Return whether members may have got these partitions, topic and number, by lot.
+
+    That is certain of an answer that was drawn. Any other one has to give out the same partitions,
+    and to agree in what all that were drawn have in common: sizes, partitions that stay, and who
+    has which.
+    """
+    layout = claims.layout
+    sizes = dict(zip(layout.topics, layout.counts, strict=True))
+    if any(number >= sizes.get(topic, 0) for of_member in assigned for topic, number in of_member):
+        return False
+    first_id = dict(zip(layout.topics, layout.starts, strict=False))
+    seen = [{first_id[topic] + number for topic, number in of_member} for of_member in assigned]
+    draws = [[*map(set, draw)] for draw in outcome.draws]
+    if seen in draws:
+        return True
+    owned = [set(partitions) for partitions in claims.by_member]
+    common = [set.intersection(*of_member) for of_member in zip(*draws, strict=True)]
+    return all(map(set.issubset, common, seen)) and all(
+        measure(seen) == measure(draws[0])
+        for measure in (_everything, _sizes, _sorted_sizes, partial(_kept_count, owned))
+        if all(measure(draw) == measure(draws[0]) for draw in draws)
+    )
+
+
+def _everything(plan: Plan) -> list[int]:
+    return sorted(chain.from_iterable(plan))
+
+
+def _sizes(plan: Plan) -> list[int]:
+    return [*map(len, plan)]
+
+
+def _sorted_sizes(plan: Plan) -> list[int]:
+    return sorted(map(len, plan))
+
+
+def _kept_count(owned: Plan, plan: Plan) -> int:
+    return sum(map(len, map(set.intersection, owned, plan)))
 
 
 def _sizes_say(sizes: set[tuple[int, ...]]) -> str:

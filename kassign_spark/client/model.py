@@ -1,5 +1,6 @@
 """A model of Kafka's Java client for one group, from the state to the assignment."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -26,7 +27,7 @@ from kassign_spark.client.group_state import (
     without_missing,
 )
 from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
-from kassign_spark.client.lots import NotModelled, compare_draws
+from kassign_spark.client.lots import NotModelled, compare_draws, may_be_drawn
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.missing import with_cause
 from kassign_spark.client.older_sticky import Crashes, assign_older
@@ -118,6 +119,12 @@ def _by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outco
         return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, claims.layout)
     except NeverEnds as never:
         return Outcome(NEVER_ENDS, str(never), [], {}, claims.layout)
+
+
+def may_draw(state: GroupState, assigned: Sequence[Collection[tuple[str, int]]]) -> bool:
+    """Return whether members may have got these partitions, topic and number, by lot."""
+    outcome = predict_group(state)
+    return may_be_drawn(outcome, lay_out(without_missing(state)), assigned)
 
 
 def _has_gone(state: GroupState) -> bool:

@@ -1,6 +1,6 @@
 """Find which assignor explains the observed assignment of each group in a task."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from kassign_spark.plans.rebalance_rounds import ASSIGNED, RETAINED, RebalanceSt
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
+from kassign_spark.whatif.explained_draws import groups_by_lot
 
 EXPLAINED = columns_of("explain")
 NAMES = (*KAFKAS, *COORDINATORS)
@@ -33,13 +34,15 @@ MOST_STALE = 16
 class _Variant(NamedTuple):
     """One prediction beside what was seen; the fields are in the order of preference.
 
-    ``first`` describes the first partition whose predicted and observed owners differ.
+    ``first`` describes the first partition whose predicted and observed owners differ;
+    ``is_by_lot``: the assignor draws lots, and may have drawn this.
     """
 
     is_other: bool
     is_without: bool
     differing: int
     is_foreign: bool
+    is_by_lot: bool
     assignor: int
     without: str
     verdict: str
@@ -124,7 +127,8 @@ class _Tried:
             claims = claims.where(claims.member != without[claims.group])
         assignor = np.full(batch.group_count, number)
         judged = predict_batch(batch, claims, batch.generation, assignor, groups)
-        self._note(number, groups, judged, without)
+        by_lot = groups_by_lot(batch, claims, self._observed, judged, KAFKAS[number])
+        self._note(number, groups, judged, without, by_lot)
 
     def add_coordinators(self, table: pa.Table) -> None:
         """Let the coordinator's assignors answer for the groups of the new protocol."""
@@ -147,22 +151,29 @@ class _Tried:
                 self.named[group] = NAMES.index(choose_assignor(state.votes).assignor, len(KAFKAS))
 
     def _note(
-        self, number: int, groups: Flags, judged: ClientOutcomes, without: Longs | None = None
+        self,
+        number: int,
+        groups: Flags,
+        judged: ClientOutcomes,
+        without: Longs | None = None,
+        by_lot: Collection[int] = (),
     ) -> None:
-        """Record an answer beside what was observed."""
+        """Record an answer beside what was observed, which ``by_lot`` groups may have drawn."""
         batch = self.batch
         differing, first = self._compare(judged.steps, groups)
         for group in np.flatnonzero(groups).tolist():
             verdict = judged.verdicts[group][0]
+            is_by_lot = group in by_lot
             left_out = (
                 "" if without is None else self._members[batch.member_name[without[group]] - 1]
             )
             self.variants[group].append(
                 _Variant(
-                    differing[group] > 0 or verdict in UNANSWERED,
+                    not is_by_lot and (differing[group] > 0 or verdict in UNANSWERED),
                     without is not None,
-                    int(differing[group]),
+                    0 if is_by_lot else int(differing[group]),
                     self.named[group] != number,
+                    is_by_lot,
                     number,
                     left_out,
                     verdict,
@@ -233,6 +244,8 @@ def _conclude(variants: list[_Variant], own: int) -> tuple[str | None, int, str 
     says = [] if best.assignor == own else [_own_says(v) for v in variants if v.assignor == own][:1]
     if best.is_other:
         return None, best.differing, "; ".join([*says, _nearest(best)])
+    if best.is_by_lot:
+        says.append("by lot: this is one of the answers that its client may draw")
     of_best = [v for v in variants if v.assignor == best.assignor]
     deciding = [v.without for v in of_best if v.is_without and v.is_other]
     if best.is_without:

@@ -3,13 +3,18 @@
 import random
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
+from kassign_spark.groups.read import OBSERVED
+from kassign_spark.whatif.explain_kernel import explain_arrow
 from tests.clients.libraries import Answer, answers
 from tests.clients.test_eager import predicted
 from tests.clients.test_older_sticky import fresh, later
 from tests.kafka.oracle import Group
+from tests.task_rows import SCHEMA, name_of, rows_of
 
 _COUNT = 150
 _RUNS = 12
@@ -46,6 +51,59 @@ def test_answers_are_certain_or_drawn(client: str, assignor: str, least_certain:
             certain += 1
         groups = [later(rng, *pair, generation) for pair in zip(groups, runs[0], strict=True)]
     assert certain > least_certain * _COUNT, drawn
+
+
+@pytest.mark.usefixtures("own_processes")
+@pytest.mark.parametrize("client", ["franz-go", "sarama"])
+@pytest.mark.parametrize("assignor", _STICKY)
+def test_explain_takes_what_can_be_drawn(client: str, assignor: str) -> None:
+    """Each answer of the library, but none in which a member has all."""
+    rng = random.Random(7)
+    groups = [_alike(fresh(rng, assignor)) for _ in range(_COUNT)]
+    for generation in range(1, 3):
+        seen = answers(client, groups)
+        explained = _explained(client, groups, seen)
+        assert {assignor} == {name for name, _ in explained}
+        drawn = [n for n, (_, detail) in enumerate(explained) if detail and "by lot" in detail]
+        assert len(drawn) > 5
+        few = [groups[n] for n in drawn]
+        moved = _explained(client, few, [_of_one(seen[n]) for n in drawn])
+        taken = [name for name, _ in moved].count(assignor)
+        # Of a cooperative answer less is certain: how much it withholds is drawn as well.
+        assert taken <= (len(drawn) / 10 if assignor == "cooperative-sticky" else 0)
+        groups = [later(rng, *pair, generation) for pair in zip(groups, seen, strict=True)]
+        groups = [_alike(group) for group in groups]
+
+
+def _alike(group: Group) -> Group:
+    """All members subscribe to the first one's topics that exist."""
+    topics = [topic for topic in group.members[0].topics if topic in group.topics]
+    members = [replace(member, topics=topics or [*group.topics]) for member in group.members]
+    return replace(group, members=members)
+
+
+def _of_one(answer: Answer) -> Answer:
+    assert isinstance(answer, dict)
+    first = min(answer)
+    everything = set[tuple[str, int]]().union(*answer.values())
+    return {member: everything if member == first else set() for member in answer}
+
+
+def _explained(
+    client: str, groups: Sequence[Group], seen: Sequence[Answer]
+) -> list[tuple[str | None, str | None]]:
+    rows = []
+    for n, (group, plan) in enumerate(zip(groups, seen, strict=True)):
+        assert isinstance(plan, dict)
+        rows += rows_of(group, name_of(n), client)
+        for member_id, partitions in plan.items():
+            of_member = {"group_id": name_of(n), "kind": OBSERVED, "member_id": member_id}
+            key = of_member | {"cluster_id": "", "place": 0, "subscription": 0}
+            rows += [key | {"topic": topic, "number": number} for topic, number in partitions]
+    (table,) = explain_arrow(pa.Table.from_pylist(rows, SCHEMA))
+    by_name = {row["group_id"]: row for row in table.to_pylist()}
+    in_order = [by_name[name_of(n)] for n in range(len(groups))]
+    return [(row["assignor"], row["detail"]) for row in in_order]
 
 
 def _check_certain(group: Group, detail: str, seen: Sequence[Answer]) -> None:
