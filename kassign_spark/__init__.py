@@ -10,7 +10,8 @@ further columns are passed over. A count fits an int; any whole-number type will
 - ``schemas.MEMBERS``: cluster_id string?, group_id string, member_id string,
   group_instance_id string?, rack_id string?, topics `array<string>`?, topics_pattern string?,
   generation int?, member_seq int?, assignor string?, topics_regex string?, group_type string?,
-  capacity double?, client string?, is_leader boolean?.
+  capacity double?, client string?, is_leader boolean?, client_id string?,
+  subscription binary?.
   A member has ``topics`` or ``topics_pattern``; one of a group of the new protocol may have
   ``topics_regex`` beside its topics.
 - ``schemas.TOPICS``: cluster_id string?, topic string, num_partitions int,

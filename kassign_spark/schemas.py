@@ -66,9 +66,12 @@ MEMBERS = table_of(
     "cluster_id string?, group_id string, member_id string, group_instance_id string?, "
     "rack_id string?, topics array<string>?, topics_pattern string?, generation int?, "
     "member_seq int?, assignor string?, topics_regex string?, group_type string?, "
-    "capacity double?, client string?, is_leader boolean?",
+    "capacity double?, client string?, is_leader boolean?, client_id string?, "
+    "subscription binary?",
 )
-"""client is the library that the member runs, one of ``client_libraries.CLIENTS``; null: Java's."""
+"""client is the library that the member runs, one of ``client_libraries.CLIENTS``; null: what its
+client_id and subscription, the bytes that it sent, tell (``inputs.client_families``), else Java's.
+"""
 TOPICS = table_of(
     "topics",
     "cluster_id string?, topic string, num_partitions int, "

@@ -93,13 +93,13 @@ def test_a_broker_that_dies(
     monkeypatch.setattr("kassign_spark.live.admin._REQUEST_MS", 3_000)
     (tmp_path / "broker").mkdir()
     with own_brokers(tmp_path / "broker") as broker:
-        read_groups = live._stable_groups
+        read_groups = live.stable_groups
 
         def dying(*arguments: Any) -> Any:
             os.kill(broker.pid, signal.SIGKILL)
             return read_groups(*arguments)
 
-        monkeypatch.setattr(live, "_stable_groups", dying)
+        monkeypatch.setattr(live, "stable_groups", dying)
         output = tmp_path / "new" / "snapshot"
         arguments = ["--bootstrap-server", broker.bootstrap_server, "--output", str(output)]
         assert cli.main(["snapshot", *arguments]) == 2

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform, topics_table
 from kassign_spark.errors import InputError
+from kassign_spark.inputs.client_families import SIGNS, with_clients
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.inputs.rules import (
@@ -66,8 +67,10 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
     check_workers(members.sparkSession)  # before a server is asked for any columns
     topics_form = topics_table(topics)
     check_same_clusters([(MEMBERS, members), (topics_form, topics), (OWNED, owned)])
+    has_signs = not {*SIGNS}.isdisjoint(members.columns)
+    members_in_order = conform(members, MEMBERS)
     return Inputs(
-        conform(members, MEMBERS),
+        with_clients(members_in_order) if has_signs else members_in_order,
         conform(topics, topics_form),
         None if owned is None else conform(owned, OWNED),
         has_patterns="topics_pattern" in members.columns,

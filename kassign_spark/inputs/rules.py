@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.client_libraries import ASSIGNORS_OF_CLIENT, CLIENTS, JAVA
+from kassign_spark.inputs.client_families import IS_UNREADABLE
 from kassign_spark.inputs.linear import UNENDING, is_compiled, may_not_end_in_sql
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 
@@ -120,6 +121,13 @@ def member_rules() -> list[Rule]:
             f"not {is_one_of('client', CLIENTS)}",
             shown("client"),
             text(f"must be one of {', '.join(CLIENTS)}; null is java"),
+        ),
+        Rule(
+            "subscription_unreadable",
+            "subscription",
+            IS_UNREADABLE,
+            "hex(subscription)",
+            text("these bytes are no subscription to the topics of the member"),
         ),
         Rule(
             "assignor_of_another_client",

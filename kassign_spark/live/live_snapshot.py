@@ -4,22 +4,20 @@ Java's admin client shows only what members were assigned; kafka-python's also d
 said when they joined: subscription, rack, owned partitions, generation.
 """
 
-import re
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from kassign_spark.live.admin import admin_client, batches
+from kassign_spark.inputs.client_families import SIGNS, with_clients
+from kassign_spark.live.admin import admin_client
+from kassign_spark.live.classic_groups import stable_groups
 from kassign_spark.live.cluster_rows import (
     Omission,
-    clients_of,
     group_rows,
     leader_rows,
     racks_of,
-    short_subscription,
     topic_rows,
     topics_of,
 )
@@ -43,9 +41,6 @@ from kassign_spark.schemas import (
 )
 from kassign_spark.tables.snapshots import Snapshot
 
-_ATTEMPTS = 4
-_PAUSE_SECONDS = 1.0
-
 
 class ClusterTables(NamedTuple):
     """The state of a cluster at one time: rows in the column order of the schemas.
@@ -62,8 +57,8 @@ class ClusterTables(NamedTuple):
     offsets: Sequence[Row] | None = None
     """None: not asked for."""
     settings: Sequence[Row] = ()
-    clients: Mapping[tuple[str, str], str] = {}
-    """Of members by group_id and member_id, where it is known and not Java's."""
+    sent: Mapping[tuple[str, str], tuple[str | None, bytes]] = {}
+    """Of members of classic groups, by group_id and member_id: client id and subscription."""
 
 
 def read_cluster(
@@ -127,7 +122,7 @@ def read_cluster(
         described_topics = admin.describe_topics()
         topics, omitted = topic_rows(described_topics, racks, cluster_id)
         progress(f"{len(topics)} topics")
-        groups, reasons = _stable_groups(admin, sorted(racks), progress)
+        groups, reasons = stable_groups(admin, sorted(racks), progress)
         members, owned = group_rows(groups, cluster_id)
         target: list[Row] = []
         settings: list[Row] = []
@@ -159,7 +154,11 @@ def read_cluster(
         leader_rows(described_topics, cluster_id),
         None if read_result is None else [(cluster_id, *row) for row in read_result.rows],
         settings,
-        clients_of(groups),
+        {
+            (group.group_id, member.member_id): (member.client_id, member.subscription)
+            for group in groups
+            for member in group.members
+        },
     )
 
 
@@ -199,13 +198,14 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
         return created if named else created.drop(CLUSTER_ID)
 
     # What members can take, and who leads, is nothing that a cluster says.
-    unknown = ("capacity", "is_leader", *(() if tables.clients else ("client",)))
+    unknown = ("capacity", "is_leader", "client", *(() if tables.sent else SIGNS))
     known_of_members = [field for field in MEMBERS.columns if field.name not in unknown]
-    members: Sequence[Row] = tables.members
-    if tables.clients:
-        members = [(*row, tables.clients.get((row[1], row[2]))) for row in members]
+    member_rows: Sequence[Row] = tables.members
+    if tables.sent:
+        member_rows = [(*r, *tables.sent.get((r[1], r[2]), (None, None))) for r in member_rows]
+    members = frame(member_rows, StructType(known_of_members))
     return Snapshot(
-        frame(members, StructType(known_of_members)),
+        with_clients(members) if tables.sent else members,
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),
         frame(tables.target, TARGET.columns) if has_new else None,
@@ -215,106 +215,5 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
     )
 
 
-def _stable_groups(
-    admin: Any, brokers: Sequence[int], progress: Callable[[str], None]
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Descriptions of all stable groups by name, and the others with the reason.
-
-    Each broker lists the groups that it coordinates, so no look-up of coordinators is needed; a
-    group whose coordinator moves meanwhile is found with its new one at the next attempt.
-    """
-    stable: dict[str, dict[str, Any]] = {}
-    reasons: dict[str, str] = {}
-    pending: set[str] | None = None
-    for attempt in range(_ATTEMPTS):
-        if attempt:
-            progress(f"{len(pending or ())} groups are not stable, asking again")
-            time.sleep(_PAUSE_SECONDS)
-        listed = {broker: _wanted(admin, broker, pending, reasons) for broker in brokers}
-        pending, total = set(), sum(map(len, listed.values()))
-        done = 0
-        for broker, names in listed.items():
-            for batch in batches(names):
-                for group_id, group in _described(admin, batch, broker).items():
-                    reason = _reason_to_omit(group)
-                    if reason is None:
-                        stable[group_id] = group
-                        reasons.pop(group_id, None)
-                    else:
-                        reasons[group_id] = reason
-                        if _may_settle(group):
-                            pending.add(group_id)
-                done += len(batch)
-                progress(f"described {done} of {total} groups")
-        if not pending:
-            break
-    return [stable[group_id] for group_id in sorted(stable)], reasons
-
-
 def _omissions(reasons: Mapping[str, str], kind: str) -> list[Omission]:
     return [Omission(kind, name, reasons[name]) for name in sorted(reasons)]
-
-
-def _wanted(
-    admin: Any, broker: int, pending: set[str] | None, reasons: dict[str, str]
-) -> list[str]:
-    """Names of a broker's classic consumer groups; the reasons get those of other kinds."""
-    names = []
-    for group in admin.list_groups(broker_ids=[broker]):
-        name = group["group_id"]
-        kind = (group.get("group_type") or "classic").lower()
-        protocol = group["protocol_type"]
-        if pending is not None:
-            if name in pending:
-                names.append(name)
-        elif kind == "consumer":
-            reasons[name] = NOT_ASKED_FOR
-        elif kind != "classic":
-            reasons[name] = f"a {kind} group, not a consumer group"
-        elif protocol not in ("consumer", ""):
-            reasons[name] = f"protocol type {protocol}, not consumer"
-        else:
-            names.append(name)
-    return sorted(names)
-
-
-def _described(admin: Any, names: Sequence[str], broker: int) -> dict[str, dict[str, Any]]:
-    """Describe groups in one request or, if bytes of a member break that, one by one.
-
-    The bytes of kafka-go, which end too soon for the decoder, are decoded here.
-    """
-    described: dict[str, dict[str, Any]] = {}
-    try:
-        described |= admin.describe_groups(names, group_coordinator_id=broker)
-    except (ValueError, IndexError, TypeError):  # kafka-python's decoder, on malformed bytes
-        if len(names) == 1:
-            return {names[0]: {"error": "a member's bytes cannot be decoded", "members": []}}
-        for each in names:
-            described |= _described(admin, [each], broker)
-    for group in described.values():
-        for member in group["members"]:
-            if isinstance(member["member_metadata"], str):
-                short = short_subscription(member["member_metadata"])
-                member["member_metadata"] = short or member["member_metadata"]
-    return described
-
-
-def _reason_to_omit(group: Mapping[str, Any]) -> str | None:
-    if group["error"]:
-        return str(group["error"])
-    if not group["members"]:
-        return "no members"
-    if group["group_state"] != "Stable":
-        return f"state {group['group_state']}: a coordinator shows only stable groups' members"
-    for member in group["members"]:
-        for part in ("member_metadata", "member_assignment"):
-            if not isinstance(member[part], Mapping) and (member[part] or part.endswith("data")):
-                return f"member {member['member_id']}: its {part} cannot be decoded"
-    return None
-
-
-def _may_settle(group: Mapping[str, Any]) -> bool:
-    """Rebalancing, or its coordinator is loading or moving (errors 14, 15 and 16)."""
-    if group["error"]:
-        return bool(re.match(r"\[Error 1[456]\]", str(group["error"])))
-    return bool(group["members"]) and group["group_state"] != "Stable"

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform, has_cluster_id
+from kassign_spark.inputs.client_families import with_clients
 from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.iteration import hold
 from kassign_spark.live.consumer_protocol_groups import NOT_ASKED_FOR
@@ -85,8 +86,7 @@ def newest_state(
     def table(frame: DataFrame, result: Table) -> DataFrame:
         return answer(frame.crossJoin(F.broadcast(cluster)), result, has_cluster_id=named)
 
-    # As a snapshot of a cluster, as far as that cannot tell the client libraries apart.
-    unknown = ("capacity", "client", "is_leader")
+    unknown = ("capacity", "is_leader", "subscription")
     of_new = () if consumer_groups else ("topics_regex", "group_type")
     snapshot = Snapshot(
         table(whole, MEMBERS).drop(*unknown, *of_new),
@@ -146,7 +146,8 @@ def _classic(groups: DataFrame, members: DataFrame) -> DataFrame:
     of_group = groups.where("group_type = 'classic'").select("group_id", "assignor")
     columns = ("group_instance_id", "rack_id", "topics", "generation", "member_seq", "assignor")
     of_members = members.where("record = 'group'").drop("assignor")
-    return of_members.join(of_group, "group_id").select(*_OF_MEMBER, *columns)
+    joined = of_members.join(of_group, "group_id").select(*_OF_MEMBER, *columns, "client_id")
+    return with_clients(joined)
 
 
 def _consumer(groups: DataFrame, members: DataFrame) -> DataFrame:

@@ -108,7 +108,9 @@ def test_the_short_bytes_of_kafka_go(
         tables = read_cluster(broker.bootstrap_server)
     (row,) = (row for row in tables.members if row[1] == group)
     assert row[5] == [*_SIZES]
-    assert tables.clients[group, row[2]] == "kafka-go"
+    assert tables.sent[group, row[2]][1] == metadata
+    members = to_snapshot(tables, spark).members.where(f"group_id = '{group}'")
+    assert [row.client for row in members.collect()] == ["kafka-go"]
 
 
 def test_libraries_are_told_apart_and_predicted(spark: SparkSession, broker: SecuredBroker) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeConfigsResponse
 
+from kassign_spark.live.classic_groups import _names
 from kassign_spark.live.consumer_protocol_groups import (
     NOT_ASKED_FOR,
     _describe_request,
@@ -16,7 +17,6 @@ from kassign_spark.live.consumer_protocol_groups import (
     describe_group_settings,
     kafka_topic_id,
 )
-from kassign_spark.live.live_snapshot import _wanted
 
 _TOPIC = uuid.UUID("8c104156-a20c-4ecc-8f9b-d0ff765eb351")
 
@@ -155,7 +155,7 @@ def test_group_settings_as_far_as_one_may_read_them() -> None:
 
 def test_groups_of_all_other_kinds_are_listed_with_the_reason() -> None:
     reasons: dict[str, str] = {}
-    assert _wanted(FakeAdmin(1), 1, None, reasons) == ["classic1"]
+    assert _names(FakeAdmin(1), 1, None, reasons) == ["classic1"]
     assert reasons == {
         "consumer1": NOT_ASKED_FOR,
         "Consumer1": NOT_ASKED_FOR,

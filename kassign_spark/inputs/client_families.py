@@ -1,0 +1,82 @@
+"""Tell the library that a member runs from what it sends: its bytes, client id and protocol.
+
+Users often set ``client.id``, so the bytes of the subscription come first. They tell few libraries
+for certain: Java's consumers before 3.2 write what sarama's do, for one.
+"""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kassign_spark.client_libraries import (
+    AIOKAFKA,
+    FRANZ_GO,
+    KAFKA_GO,
+    KAFKA_PYTHON,
+    KAFKAJS,
+    KAFKAJS_PROTOCOL,
+    LIBRDKAFKA,
+    SARAMA,
+)
+
+SIGNS = ("client_id", "subscription")
+"""Columns of members that tell it."""
+_CLIENT_IDS = {
+    "rdkafka": LIBRDKAFKA,
+    "kgo": FRANZ_GO,
+    "sarama": SARAMA,
+    "kafka-python-": KAFKA_PYTHON,
+    "aiokafka-": AIOKAFKA,
+}
+"""What the client ids of libraries begin with, where nobody has set another."""
+
+
+def _number(first: str, count: int) -> str:
+    return f"cast(conv(hex(substring(subscription, {first}, {count})), 16, 10) as bigint)"
+
+
+# ConsumerProtocolSubscription: version, topics, user data, and from version 1 on what is owned, 2
+# the generation, 3 the rack.
+_VERSION = _number("1", 2)
+_TOPICS_END = "6 + aggregate(topics, 0, (size, topic) -> size + 2 + octet_length(topic))"
+_USER_DATA_SIZE = _number(f"{_TOPICS_END} + 1", 4)
+_HAS_NO_USER_DATA = f"{_USER_DATA_SIZE} = 4294967295"
+_END = f"{_TOPICS_END} + 4 + if({_HAS_NO_USER_DATA}, 0, {_USER_DATA_SIZE})"
+_USER_DATA = f"hex(substring(subscription, {_TOPICS_END} + 5, 4))"
+IS_UNREADABLE = (
+    "subscription is not null and topics is not null and not coalesce("
+    f"{_number('3', 4)} = size(topics) and length(subscription) >= {_END}, false)"
+)
+"""Whether bytes are no subscription to the member's topics, in SQL."""
+
+_BY_ID = " ".join(
+    f"when startswith(client_id, '{prefix}') then '{client}'"
+    for prefix, client in _CLIENT_IDS.items()
+)
+_BY_PROTOCOL = f"when assignor = '{KAFKAJS_PROTOCOL}' then '{KAFKAJS}'"
+# Java and franz-go write null where librdkafka writes an empty rack and no bytes. Under the sticky
+# assignors franz-go always writes a list, Java's `cooperative-sticky` a generation above 0.
+_BY_BYTES = f"""
+when {_VERSION} = 1 and length(subscription) = {_END} then '{KAFKA_GO}'
+when {_VERSION} >= 3 and ({_USER_DATA_SIZE} = 0 or hex(substring(subscription, -2, 2)) = '0000')
+then '{LIBRDKAFKA}'
+when {_VERSION} >= 3 and assignor like '%sticky' and {_USER_DATA_SIZE} = 4
+and {_USER_DATA} = '00000000' then '{FRANZ_GO}'
+when {_VERSION} >= 3 and assignor = 'cooperative-sticky' and not {_HAS_NO_USER_DATA}
+and {_USER_DATA_SIZE} > 4 then '{FRANZ_GO}'
+when {_VERSION} >= 3 then if(startswith(client_id, 'kgo'), '{FRANZ_GO}', null)
+"""
+_BY_EMPTY_RACK = f"when rack_id = '' then '{LIBRDKAFKA}'"
+
+
+def with_clients(members: DataFrame) -> DataFrame:
+    """Add the column ``client``, or fill it where it is null, by what the ``SIGNS`` tell.
+
+    Args:
+        members: ``schemas.MEMBERS``; ``client`` may be missing, and in the group log's members
+            ``subscription``: there an empty rack_id is librdkafka's.
+    """
+    by_bytes = _BY_BYTES if "subscription" in members.columns else _BY_EMPTY_RACK
+    family = f"case {_BY_PROTOCOL} {by_bytes} {_BY_ID} end"
+    if "client" in members.columns:
+        family = f"coalesce(client, {family})"
+    return members.withColumn("client", F.expr(family))

@@ -1,0 +1,117 @@
+"""The library that a member runs, told from its bytes, its client id and its protocol."""
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kassign_spark import predict
+from kassign_spark.conforming import conform
+from kassign_spark.errors import InputError
+from kassign_spark.inputs.client_families import with_clients
+from kassign_spark.schemas import MEMBERS
+from tests import builders
+
+_TOPICS = ("orders", "käse")
+_NULL = b"\xff\xff\xff\xff"
+_EMPTY = b"\x00" * 4
+_HISTORY = struct.pack(">ih1sii", 1, 1, b"t", 1, 0) + struct.pack(">i", 4)
+"""Of the sticky assignors, version 1: partition 0 of topic t, generation 4."""
+
+
+def _sized(data: bytes) -> bytes:
+    return struct.pack(">i", len(data)) + data
+
+
+def _bytes(
+    version: int, user_data: bytes, rack: bytes = b"", topics: Sequence[str] = _TOPICS
+) -> bytes:
+    """A subscription; ``user_data`` with its length, ``rack`` too, which version 3 has."""
+    parts = [struct.pack(">hi", version, len(topics))]
+    for topic in topics:
+        name = topic.encode()
+        parts.append(struct.pack(">h", len(name)) + name)
+    parts.append(user_data)
+    if version >= 1:
+        parts.append(_EMPTY)  # nothing is owned
+    if version >= 2:
+        parts.append(_NULL)  # no generation
+    return b"".join(parts) + rack
+
+
+_NO_RACK, _EMPTY_RACK, _RACK = b"\xff\xff", b"\x00\x00", b"\x00\x02r1"
+_CASES = [
+    ("java", "range", "consumer-g-1", _bytes(3, _NULL, _NO_RACK), None),
+    ("java with a rack", "range", "app", _bytes(3, _NULL, _RACK), None),
+    ("java cooperative", "cooperative-sticky", "app", _bytes(3, _sized(_NULL), _NO_RACK), None),
+    ("java later", "cooperative-sticky", "a", _bytes(3, _sized(b"\0\0\0\7"), _NO_RACK), None),
+    ("java sticky", "sticky", "app", _bytes(3, _sized(_HISTORY), _NO_RACK), None),
+    ("java of 2.4", "range", "app", _bytes(1, _NULL), None),
+    ("librdkafka", "range", "app", _bytes(3, _EMPTY, _EMPTY_RACK), "librdkafka"),
+    ("with a rack", "range", "app", _bytes(3, _EMPTY, _RACK), "librdkafka"),
+    ("later", "cooperative-sticky", "a", _bytes(3, _sized(_HISTORY), _EMPTY_RACK), "librdkafka"),
+    ("of 2.1", "range", "rdkafka", _bytes(1, _EMPTY), "librdkafka"),
+    ("kgo", "range", "kgo", _bytes(3, _NULL, _NO_RACK), "franz-go"),
+    ("fresh", "sticky", "app", _bytes(3, _sized(_EMPTY), _NO_RACK), "franz-go"),
+    ("kgo later", "cooperative-sticky", "a", _bytes(3, _sized(_HISTORY), _NO_RACK), "franz-go"),
+    ("sarama", "range", "sarama", _bytes(1, _NULL), "sarama"),
+    ("no sarama", "range", "sarama", _bytes(3, _NULL, _NO_RACK), None),
+    ("kafka-go", "range", "prog@host", _bytes(1, _NULL)[:-4], "kafka-go"),
+    ("its racks", "range", "prog@host", _bytes(1, _sized(b"rack"))[:-4], "kafka-go"),
+    ("kafka-python", "range", "kafka-python-3.0.12", _bytes(0, _EMPTY), "kafka-python"),
+    ("aiokafka", "roundrobin", "aiokafka-0.14.0", None, "aiokafka"),
+    ("kafkajs", "RoundRobinAssigner", "kafkajs", _bytes(0, _EMPTY), "kafkajs"),
+    ("nothing", "range", None, None, None),
+]
+
+
+def _member(name: str, assignor: str, client_id: str | None, data: bytes | None) -> dict[str, Any]:
+    return {
+        "group_id": name,
+        "member_id": "m",
+        "topics": [*_TOPICS],
+        "assignor": assignor,
+        "client_id": client_id,
+        "subscription": None if data is None else bytearray(data),
+    }
+
+
+def test_families(spark: SparkSession) -> None:
+    members = builders.members(spark, [_member(*case[:4]) for case in _CASES])
+    told = with_clients(conform(members, MEMBERS)).collect()
+    expected = {name: client for name, _, _, _, client in _CASES}
+    assert {row.group_id: row.client for row in told} == expected
+
+
+def test_what_is_given_comes_first(spark: SparkSession) -> None:
+    case = _member("g", "range", "kgo", _bytes(3, _EMPTY, _EMPTY_RACK)) | {"client": "sarama"}
+    members = conform(builders.members(spark, [case]), MEMBERS)
+    assert [row.client for row in with_clients(members).collect()] == ["sarama"]
+
+
+def test_the_answer_is_that_of_the_family(spark: SparkSession) -> None:
+    data = _bytes(1, _NULL, topics=["orders"])[:-4]
+    row = _member("g", "range", "prog@host", data) | {"topics": ["orders"]}
+    members = builders.members(spark, [row | {"member_id": f"m{n}"} for n in range(3)])
+    predicted, _ = predict(members, builders.topics(spark, {"orders": 7}))
+    in_order = predicted.orderBy("partition").collect()
+    assert "".join(row.member_id for row in in_order) == "m0m0m1m1m2m2m2"  # as kafka-go has it
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x00\x03",
+        _bytes(1, _NULL)[:-6],
+        _bytes(3, _NULL, _NO_RACK, topics=["orders"]),
+        _bytes(1, _sized(b"rack"))[:-6],
+    ],
+)
+def test_unreadable_bytes_are_refused(spark: SparkSession, data: bytes) -> None:
+    row = _member("g", "range", "app", data) | {"topics": ["orders", "cheese"]}
+    members = builders.members(spark, [row])
+    with pytest.raises(InputError, match=r"column subscription: .* no subscription to the topics"):
+        predict(members, builders.topics(spark, {"orders": 7}))[0].collect()
