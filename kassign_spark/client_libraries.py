@@ -39,3 +39,12 @@ DRAWS_LOTS = (FRANZ_GO, SARAMA)
 """Libraries whose sticky assignors go through a Go map, whose order is another one each time."""
 LOOKS_AT_RACKS = (JAVA, LIBRDKAFKA)
 """Libraries whose `range` looks at racks without being told to."""
+
+CLIENT_IDS = {
+    "rdkafka": LIBRDKAFKA,
+    "kgo": FRANZ_GO,
+    "sarama": SARAMA,
+    "kafka-python-": KAFKA_PYTHON,
+    "aiokafka-": AIOKAFKA,
+}
+"""What the client ids of libraries begin with, where nobody has set another."""

@@ -18,7 +18,7 @@ SCHEMA = pa.schema(
         "topic": pa.string(),
         "number": pa.int64(),
         "place": pa.int64(),
-        "subscription": pa.int64(),
+        "list_number": pa.int64(),
         "texts": pa.string(),
     }
 )
@@ -44,7 +44,7 @@ def rows_of(
     group: Group, name: str, client: str | None = None, *, is_leader_known: bool = True
 ) -> Iterable[Row]:
     """What ``rows.fold`` makes of a group; its members are in JoinGroup order, the first leads."""
-    key: Row = {"cluster_id": "", "group_id": name, "number": 0, "place": 0, "subscription": 0}
+    key: Row = {"cluster_id": "", "group_id": name, "number": 0, "place": 0, "list_number": 0}
     lists: dict[tuple[str, ...], int] = {}
     for place, member in enumerate(group.members):
         number = lists.setdefault(tuple(member.topics), len(lists))
@@ -57,7 +57,7 @@ def rows_of(
             "member_id": member.member_id,
             "number": generation,
             "place": place,
-            "subscription": number,
+            "list_number": number,
             "texts": json.dumps(said),
         }
         for topic, partition in member.owned:
@@ -70,7 +70,7 @@ def rows_of(
     for topics, number in lists.items():
         yield key | {
             "kind": SUBSCRIPTION,
-            "subscription": number,
+            "list_number": number,
             "texts": json.dumps(list(topics)),
         }
     for topic, size in group.topics.items():

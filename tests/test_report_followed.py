@@ -150,7 +150,7 @@ def test_a_plan_by_weight_is_reached_at_once() -> None:
         Member("b", ["t"], [("t", 2)], 1),
     ]
     group = Group({"t": 4}, members, _COOPERATIVE)
-    key = {"cluster_id": "", "group_id": name_of(0), "place": 0, "subscription": 0}
+    key = {"cluster_id": "", "group_id": name_of(0), "place": 0, "list_number": 0}
     planned = [
         {**key, "kind": OBSERVED, "member_id": member, "topic": "t", "number": partition}
         for member, partition in (("b", 0), ("a", 1), ("b", 2), ("a", 3))

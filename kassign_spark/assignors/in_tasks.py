@@ -138,6 +138,7 @@ def needs_model(batch: Batch, assignor: Longs) -> Flags:
     has_own_rule = (
         (batch.leading_client == SEVERAL)
         | is_led_by(KAFKA_GO, KAFKAJS)
+        | _has_members(batch, batch.client_number == CLIENTS.index(KAFKA_GO))
         | is_led_by(SARAMA) & (is_roundrobin | _misses_topics(batch))
         | is_led_by(KAFKA_PYTHON) & (is_mixed | is_roundrobin & ~batch.is_alike)
         | is_led_by(LIBRDKAFKA) & (has_static | _has_members(batch, batch.rack > 0))

@@ -48,6 +48,7 @@ class GroupState:
         clients: those of ``client_libraries.CLIENTS`` that may lead: one, unless members run
             several and the leader is not known.
         leader: position of the member that leads the group; None: not known.
+        member_clients: the library that each member runs; empty: Java's client in all.
     """
 
     assignor: str
@@ -66,6 +67,7 @@ class GroupState:
     is_order_known: bool = True
     clients: Sequence[str] = (JAVA,)
     leader: int | None = None
+    member_clients: Sequence[str] = ()
 
     @property
     def client(self) -> str:

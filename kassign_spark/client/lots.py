@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from itertools import chain
 
-from kassign_spark.client.group_state import DRAWN, OK, ClaimedIds, Outcome
+from kassign_spark.client.group_state import DRAWN, OK, ClaimedIds, GroupState, Outcome
 from kassign_spark.display import plural
 
 SEED = 0
@@ -59,23 +59,35 @@ def compare_draws(
 
 
 def may_be_drawn(
-    outcome: Outcome, claims: ClaimedIds, assigned: Sequence[Collection[tuple[str, int]]]
+    outcome: Outcome,
+    state: GroupState,
+    claims: ClaimedIds,
+    assigned: Sequence[Collection[tuple[str, int]]],
 ) -> bool:
     """Return whether members may have got these partitions, topic and number, by lot.
 
-    That is certain of an answer that was drawn. Any other one has to give out the same partitions,
-    and to agree in what all that were drawn have in common: sizes, partitions that stay, and who
-    has which.
+    That is certain of an answer that was drawn. Any other one has to agree in what all that were
+    drawn have in common: partitions, sizes, how many stay, and who has which. Where none could be
+    drawn, members get partitions of their own topics, each of which one member gets.
     """
     layout = claims.layout
     sizes = dict(zip(layout.topics, layout.counts, strict=True))
-    if any(number >= sizes.get(topic, 0) for of_member in assigned for topic, number in of_member):
+    if any(
+        number >= sizes.get(topic, 0) or topic not in subscription
+        for of_member, subscription in zip(assigned, state.subscriptions, strict=True)
+        for topic, number in of_member
+    ):
         return False
     first_id = dict(zip(layout.topics, layout.starts, strict=False))
     seen = [{first_id[topic] + number for topic, number in of_member} for of_member in assigned]
     draws = [[*map(set, draw)] for draw in outcome.draws]
     if seen in draws:
         return True
+    if not draws:
+        is_whole = state.assignor == "cooperative-sticky" or len(_everything(seen)) == sum(
+            layout.counts
+        )
+        return is_whole and len({*_everything(seen)}) == len(_everything(seen))
     owned = [set(partitions) for partitions in claims.by_member]
     common = [set.intersection(*of_member) for of_member in zip(*draws, strict=True)]
     return all(map(set.issubset, common, seen)) and all(

@@ -30,6 +30,7 @@ from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
 from kassign_spark.client.lots import NotModelled, compare_draws, may_be_drawn
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.missing import with_cause
+from kassign_spark.client.mixed_families import read_by_leader
 from kassign_spark.client.older_sticky import Crashes, assign_older
 from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 from kassign_spark.client.range_racks import assign_range
@@ -55,6 +56,15 @@ def predict_group(state: GroupState) -> Outcome:
     """
     if len(state.clients) > 1:
         return _of_several(state)
+    reading = read_by_leader(state)
+    if reading.failure is not None:
+        return Outcome(THROWS, reading.failure, [], {}, lay_out(state).layout)
+    outcome = _predict(reading.state)
+    details = [*filter(None, (outcome.detail, reading.detail))]
+    return outcome._replace(detail="; ".join(details) or None)
+
+
+def _predict(state: GroupState) -> Outcome:
     claims = lay_out(state)
     layout = claims.layout
     missing = sorted(set().union(*state.subscriptions).difference(state.topics))
@@ -72,7 +82,7 @@ def predict_group(state: GroupState) -> Outcome:
     outcome = _follow_sticky(state, claims)
     if not layout.missing:
         return outcome
-    return with_cause(state, outcome, predict_group(without_missing(state)))
+    return with_cause(state, outcome, _predict(without_missing(state)))
 
 
 def _of_several(state: GroupState) -> Outcome:
@@ -123,8 +133,7 @@ def _by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outco
 
 def may_draw(state: GroupState, assigned: Sequence[Collection[tuple[str, int]]]) -> bool:
     """Return whether members may have got these partitions, topic and number, by lot."""
-    outcome = predict_group(state)
-    return may_be_drawn(outcome, lay_out(without_missing(state)), assigned)
+    return may_be_drawn(predict_group(state), state, lay_out(without_missing(state)), assigned)
 
 
 def _has_gone(state: GroupState) -> bool:

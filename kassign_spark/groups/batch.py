@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kassign_spark.client.hash_order import bucket_keys, java_hash_codes, map_capacities
 from kassign_spark.coordinator.orders import inverse
-from kassign_spark.groups.leading_clients import leading_clients, order_keys
+from kassign_spark.groups.leading_clients import client_numbers, leading_clients, order_keys
 from kassign_spark.groups.numbers import (
     Flags,
     Longs,
@@ -185,8 +185,13 @@ class Batch:
     def leading_client(self) -> Longs:
         """Return for each group the number of the client that leads it; see ``leading_clients``."""
         return leading_clients(
-            self.texts, self.client, self.is_leader, self.member_group, self.group_count
+            self.client_number, self.is_leader, self.member_group, self.group_count
         )
+
+    @cached_property
+    def client_number(self) -> Longs:
+        """Return the number of the library that each member runs; see ``client_numbers``."""
+        return client_numbers(self.texts, self.client)
 
     @cached_property
     def first_member(self) -> Longs:

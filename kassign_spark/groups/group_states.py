@@ -69,6 +69,7 @@ class States:
         return GroupState(
             assignor=assignor,
             clients=clients,
+            member_clients=() if self._leading is None else self._clients[members],
             leader=is_leader.index(True) if True in is_leader else None,
             member_ids=self._ids[members],
             subscriptions=self._lists[members],

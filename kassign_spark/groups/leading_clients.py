@@ -23,16 +23,20 @@ _KNOWS_INSTANCES, _BY_UTF_16 = (
 of instances; elsewhere ``client.model`` answers."""
 
 
+def client_numbers(texts: pa.Array, client: Longs) -> Longs:
+    """Return the place in CLIENTS of each member's library; who names none runs Java's."""
+    number = {name: place for place, name in enumerate(CLIENTS)}
+    of_text = [0, *(number.get(text, 0) for text in texts.to_pylist())]
+    return np.array(of_text)[client]
+
+
 def leading_clients(
-    texts: pa.Array, client: Longs, is_leader: Flags, member_group: Longs, group_count: int
+    of_member: Longs, is_leader: Flags, member_group: Longs, group_count: int
 ) -> Longs:
     """Return for each group the number of the client that leads it, or SEVERAL.
 
-    Members that name none run Java's; the arguments are those of ``Batch``.
+    ``of_member`` is as ``client_numbers`` returns it; the other arguments are those of ``Batch``.
     """
-    number = {name: place for place, name in enumerate(CLIENTS)}
-    of_text = [0, *(number.get(text, 0) for text in texts.to_pylist())]
-    of_member = np.array(of_text)[client]
     least = np.full(group_count, len(CLIENTS))
     most = np.full(group_count, -1)
     np.minimum.at(least, member_group, of_member)

@@ -25,7 +25,7 @@ ROWS = pa.schema(
         ("topic", pa.string()),
         ("number", pa.int64()),
         ("place", pa.int64()),
-        ("subscription", pa.int64()),
+        ("list_number", pa.int64()),
         ("texts", pa.string()),
     ]
 )
@@ -90,7 +90,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
     subscribed, set_topic, set_start = sets_of(
         group[rows[SUBSCRIPTION]], listed_name.code, list_start, topic_keys
     )
-    hashes = table["subscription"].to_numpy()
+    hashes = table["list_number"].to_numpy()
     texts = parsed(table["texts"], members, _LIST)
     texts_of_members = names(pa.chunked_array([texts.flatten()], pa.string()), java_order=True)
     width = len(texts.flatten()) // len(members) if len(members) else _TEXTS

@@ -32,7 +32,7 @@ _COLUMNS = {
     "topic": "string",
     "number": "bigint",
     "place": "bigint",
-    "subscription": "bigint",
+    "list_number": "bigint",
     "texts": "string",
 }
 OF_CLIENTS = ("topics_regex", "client", "if(is_leader, 'true', null)")
@@ -50,10 +50,10 @@ def fold(eligible: Eligible, *, regexes: bool = False, claims: bool = True) -> D
     Returns:
         cluster_id string, group_id string, kind tinyint, and by kind:
         MEMBER: member_id, number (generation, or -1), place (member_seq, or -1),
-        subscription (which of the group's lists of topics), texts (group_instance_id, rack_id,
+        list_number (which of the group's lists of topics), texts (group_instance_id, rack_id,
         assignor, and with ``regexes`` topics_regex; where some member names its client all four,
         client and whether it leads), topic (group_type);
-        SUBSCRIPTION: subscription, texts (the topics);
+        SUBSCRIPTION: list_number, texts (the topics);
         TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack),
         member_id (the topic's id, where the look kept it): those that exist, and that a member of
         the group subscribes to;
@@ -64,8 +64,8 @@ def fold(eligible: Eligible, *, regexes: bool = False, claims: bool = True) -> D
     topics = "coalesce(topics, cast(array() as array<string>))"
     members = eligible.members.coalesce(1) if eligible.one_folds else eligible.members
     # Where a group has one list, members need not be read with it to know which is theirs.
-    subscription = "0L" if eligible.one_list else f"xxhash64({topics})"
-    members = members.withColumns({"topics": F.expr(topics), "subscription": F.expr(subscription)})
+    list_number = "0L" if eligible.one_list else f"xxhash64({topics})"
+    members = members.withColumns({"topics": F.expr(topics), "list_number": F.expr(list_number)})
     more = OF_CLIENTS if eligible.has_clients else ("topics_regex",) if regexes else ()
     table = member_rows(members, *more).unionByName(_lists_and_topics(members, eligible))
     if claims and eligible.owned is not None:
@@ -75,7 +75,7 @@ def fold(eligible: Eligible, *, regexes: bool = False, claims: bool = True) -> D
 
 def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
     """The rows of kinds SUBSCRIPTION and TOPIC."""
-    lists = members.selectExpr(*GROUP_KEY, "subscription", "topics").distinct()
+    lists = members.selectExpr(*GROUP_KEY, "list_number", "topics").distinct()
     on, known = [CLUSTER_ID, "topic"], eligible.topics
     # Of an outer explode Spark infers no filter, which would have the list shuffled once more.
     if not eligible.one_folds:
@@ -85,14 +85,14 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
         )
     # Members are read once for both kinds: the null before the topics makes the row of the list.
     listed = "explode_outer(concat(array(null), topics)) as topic"
-    each = lists.selectExpr(*GROUP_KEY, "subscription", "to_json(topics) as list", listed)
+    each = lists.selectExpr(*GROUP_KEY, "list_number", "to_json(topics) as list", listed)
     # Topics are joined within the task, and need no job that broadcasts them.
     joined = each.join(known.coalesce(1).hint("shuffle_hash"), on=on, how="left").where(
         "topic is null or num_partitions is not null"
     )
     values = _topic_values(joined)
     values["texts"] = f"if(topic is null, list, {values['texts']})"
-    values["subscription"] = "if(topic is null, subscription, 0)"
+    values["list_number"] = "if(topic is null, list_number, 0)"
     return rows(joined, f"if(topic is null, {SUBSCRIPTION}, {TOPIC})", GROUP_KEY, **values)
 
 
@@ -110,7 +110,7 @@ def _topic_values(topics: DataFrame) -> dict[str, str]:
 
 
 def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
-    """Rows of kind MEMBER, of ``schemas.MEMBERS`` and subscription; with further texts, in SQL."""
+    """Rows of kind MEMBER, of ``schemas.MEMBERS`` and list_number; with further texts, in SQL."""
     texts = ("group_instance_id", "rack_id", "assignor", *more_texts)
     listed, none = ", ".join(texts), ",".join(["null"] * len(texts))
     return rows(

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kassign_spark.client_libraries import CLIENT_IDS, LIBRDKAFKA
 from kassign_spark.groups.numbers import Flags, Longs, find, key, place_in_run, ranges, starts
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, ROWS, SUBSCRIPTION
 from kassign_spark.history.log_arrays import (
@@ -123,25 +124,26 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
     is_leader = np.asarray(pc.fill_null(pc.equal(whole(members["member_id"]), leader), False))
     client = np.full(count, -1)
     client[of_member[is_leader]] = np.flatnonzero(is_leader)
-    entries = pc.binary_join_element_wise(
-        _as_json(whole(members["group_instance_id"])),
-        _as_json(whole(members["rack_id"])),
-        _as_json(assignor.take(pa.array(of_member))),
-        ",",
-    )
+    of_group = assignor.take(pa.array(of_member))
+    texts_of_members = [whole(members["group_instance_id"]), whole(members["rack_id"]), of_group]
+    families = _families(whole(members["client_id"]), whole(members["rack_id"]))
+    if families.null_count < len(families):
+        leads = pc.if_else(pa.array(is_leader), "true", pa.scalar(None, pa.string()))
+        texts_of_members += [pa.nulls(len(rows), pa.string()), families, leads]
+    entries = pc.binary_join_element_wise(*map(_as_json, texts_of_members), ",")
     member_rows = rows_of(
         of_member,
         MEMBER,
         member_id=whole(members["member_id"]),
         number=longs(members["owned_generation"]),
         place=place_in_run(of_member),
-        subscription=code,
+        list_number=code,
         texts=pc.binary_join_element_wise("[", entries, "]", ""),
     )
     list_rows = rows_of(
         of_list,
         SUBSCRIPTION,
-        subscription=pairs & 0xFFFF_FFFF,
+        list_number=pairs & 0xFFFF_FFFF,
         texts=encoded.dictionary.take(pa.array(pairs & 0xFFFF_FFFF)),
     )
     held_table = rows_of(
@@ -203,6 +205,20 @@ def rows_of(generation: Longs, kind: int | Longs, **filled: pa.Array | Longs) ->
         array = pa.array(values) if isinstance(values, np.ndarray) else values
         columns.append(array.cast(field.type))
     return pa.Table.from_arrays(columns, schema=ROWS)
+
+
+def _families(client_ids: pa.Array, racks: pa.Array) -> pa.Array:
+    """Return the library of each member as far as its client id and an empty rack tell.
+
+    The bytes in the log say more (``inputs.client_families``); its tables leave them out.
+    """
+    encoded = client_ids.dictionary_encode()
+    by_id = [
+        next((family for start, family in CLIENT_IDS.items() if each.startswith(start)), None)
+        for each in encoded.dictionary.to_pylist()
+    ]
+    families = pa.array(by_id, pa.string()).take(encoded.indices)
+    return pc.if_else(pc.fill_null(pc.equal(racks, ""), False), LIBRDKAFKA, families)
 
 
 def _lists_as_json(lists: pa.Array, bounds: Longs) -> pa.Array:

@@ -8,26 +8,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.client_libraries import (
-    AIOKAFKA,
+    CLIENT_IDS,
     FRANZ_GO,
     KAFKA_GO,
-    KAFKA_PYTHON,
     KAFKAJS,
     KAFKAJS_PROTOCOL,
     LIBRDKAFKA,
-    SARAMA,
 )
 
 SIGNS = ("client_id", "subscription")
 """Columns of members that tell it."""
-_CLIENT_IDS = {
-    "rdkafka": LIBRDKAFKA,
-    "kgo": FRANZ_GO,
-    "sarama": SARAMA,
-    "kafka-python-": KAFKA_PYTHON,
-    "aiokafka-": AIOKAFKA,
-}
-"""What the client ids of libraries begin with, where nobody has set another."""
 
 
 def _number(first: str, count: int) -> str:
@@ -50,7 +40,7 @@ IS_UNREADABLE = (
 
 _BY_ID = " ".join(
     f"when startswith(client_id, '{prefix}') then '{client}'"
-    for prefix, client in _CLIENT_IDS.items()
+    for prefix, client in CLIENT_IDS.items()
 )
 _BY_PROTOCOL = f"when assignor = '{KAFKAJS_PROTOCOL}' then '{KAFKAJS}'"
 # Java and franz-go write null where librdkafka writes an empty rack and no bytes. Under the sticky

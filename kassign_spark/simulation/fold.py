@@ -46,7 +46,7 @@ def fold_events(
     Returns:
         Rows as in ``rows.fold`` of the groups that have events, but for these:
         MEMBER: texts has topics_regex, client and whether it leads as well;
-        SUBSCRIPTION: subscription, texts (the topics as declared), topic (the pattern);
+        SUBSCRIPTION: list_number, texts (the topics as declared), topic (the pattern);
         TOPIC: those that the group could ever read, and that events name; member_id is the
         topic's id, where it is known;
         EVENT: texts (a JSON object of the columns of ``events.EVENTS``, is_topic, and is_hosted:
@@ -66,8 +66,8 @@ def fold_events(
         target = None if target is None else target.join(some, on=_KEYS, how="left_semi")
     # A hash runs on from column to column: the size says where the list ends, or that it is null.
     code = F.xxhash64(F.size("topics"), "topics", F.isnull("topics_pattern"), "topics_pattern")
-    members = members.withColumn("subscription", code)
-    subscriptions = members.select(*_KEYS, "subscription", "topics", "topics_pattern").distinct()
+    members = members.withColumn("list_number", code)
+    subscriptions = members.select(*_KEYS, "list_number", "topics", "topics_pattern").distinct()
     # Not of_groups: what is planned for it would be planned, and run, for each of these again.
     own = events.frame.where("NOT is_topic")
     named = [

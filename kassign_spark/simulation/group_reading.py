@@ -45,10 +45,10 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         group.topics[topic] = Topic(size, None if racks is None else json.loads(racks), of)
     subscriptions = {
         (id(group), code): (_texts(listed), pattern)
-        for group, code, pattern, listed in rows(SUBSCRIPTION, "subscription", "topic", "texts")
+        for group, code, pattern, listed in rows(SUBSCRIPTION, "list_number", "topic", "texts")
     }
     for group, member_id, generation, seq, code, texts, group_type in rows(
-        MEMBER, "member_id", "number", "place", "subscription", "texts", "topic"
+        MEMBER, "member_id", "number", "place", "list_number", "texts", "topic"
     ):
         # A sweep has the texts of ``rows.fold``, which leaves out those that no member has.
         texts_of_member = (*json.loads(texts), None, None, None)[:6]

@@ -30,7 +30,7 @@ def test_claims_of_what_is_not_there_are_left_out() -> None:
     table = table_of([Group({"a": 2}, [member], "sticky")])
     claim = {"cluster_id": "", "kind": CLAIM, "topic": "a", "number": 1, "place": 0}
     gone = [
-        claim | {"group_id": group, "member_id": owner, "subscription": 0}
+        claim | {"group_id": group, "member_id": owner, "list_number": 0}
         for group, owner in (("g000000", "left"), ("gone", "m"))
     ]
     table = pa.concat_tables([table, pa.Table.from_pylist(gone, table.schema)])

@@ -90,7 +90,7 @@ def _kind(kind: int, size: int, **given: pa.Array) -> pa.Table:
         "topic": pa.nulls(size, pa.string()),
         "number": zeros,
         "place": zeros,
-        "subscription": zeros,
+        "list_number": zeros,
         "texts": pa.nulls(size, pa.string()),
         "value": pa.nulls(size, pa.float64()),
         "cost": pa.nulls(size, pa.float64()),

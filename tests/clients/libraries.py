@@ -95,6 +95,7 @@ def _state(client: str, group: Group) -> dict[str, Any]:
             "topics": list(member.topics),
             "owned": _by_topic(member.owned),
             "generation": -1 if member.generation is None else member.generation,
+            "has_empty_user_data": member.user_data == b"",
         }
         for member in group.members
     ]

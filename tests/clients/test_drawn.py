@@ -98,7 +98,7 @@ def _explained(
         rows += rows_of(group, name_of(n), client)
         for member_id, partitions in plan.items():
             of_member = {"group_id": name_of(n), "kind": OBSERVED, "member_id": member_id}
-            key = of_member | {"cluster_id": "", "place": 0, "subscription": 0}
+            key = of_member | {"cluster_id": "", "place": 0, "list_number": 0}
             rows += [key | {"topic": topic, "number": number} for topic, number in partitions]
     (table,) = explain_arrow(pa.Table.from_pylist(rows, SCHEMA))
     by_name = {row["group_id"]: row for row in table.to_pylist()}

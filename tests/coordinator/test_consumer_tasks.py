@@ -25,8 +25,8 @@ def member(seq: int, name: str, topics: list[str], **more: Any) -> dict[str, Any
 def rows_of(group: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for number, row in enumerate(group["members"]):
         texts = json.dumps(row["texts"])
-        yield {**row, "kind": MEMBER, "subscription": number, "texts": texts}
-        lists = {"subscription": number, "texts": json.dumps(row["topics"])}
+        yield {**row, "kind": MEMBER, "list_number": number, "texts": texts}
+        lists = {"list_number": number, "texts": json.dumps(row["topics"])}
         yield {"kind": SUBSCRIPTION, **lists}
     for name, count in (("t", 4), ("u", 2)):
         yield {"kind": TOPIC, "topic": name, "number": count, "member_id": _TOPIC_IDS[name]}
@@ -40,7 +40,7 @@ def rows_of(group: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def table_of(*groups: dict[str, Any]) -> pa.Table:
-    blank = dict.fromkeys(SCHEMA.names) | {"number": 0, "place": 0, "subscription": 0}
+    blank = dict.fromkeys(SCHEMA.names) | {"number": 0, "place": 0, "list_number": 0}
     rows = [
         blank
         | {"cluster_id": "", "group_id": f"g{i}"}

@@ -31,14 +31,14 @@ def group(
     rows: list[dict[str, Any]] = []
     lists = sorted({tuple(t) for t in members.values()})
     rows += [
-        {"kind": SUBSCRIPTION, "subscription": i, "texts": json.dumps(one)}
+        {"kind": SUBSCRIPTION, "list_number": i, "texts": json.dumps(one)}
         for i, one in enumerate(lists)
     ]
     said = json.dumps([None, None, None])
     for member, of_member in members.items():
         at = lists.index(tuple(of_member))
         mine = {"member_id": member, "number": -1, "place": -1}
-        rows.append({"kind": MEMBER, "subscription": at, "texts": said, **mine})
+        rows.append({"kind": MEMBER, "list_number": at, "texts": said, **mine})
     for topic, weights in topics.items():
         rows.append({"kind": TOPIC, "topic": topic, "number": len(weights)})
         rows += [
@@ -51,7 +51,7 @@ def group(
         rows.append({"kind": CLAIM, "member_id": member, "topic": topic, "number": int(number)})
     for member, value in (capacity or {}).items():
         rows.append({"kind": CAPACITY, "member_id": member, "value": value})
-    empty = {"number": 0, "place": 0, "subscription": 0}
+    empty = {"number": 0, "place": 0, "list_number": 0}
     return [{"cluster_id": "", "group_id": name, **empty, **row} for row in rows]
 
 

@@ -50,7 +50,7 @@ def _rows(
     events: Sequence[Row],
     target: Sequence[Row],
 ) -> Iterable[dict[str, Any]]:
-    zeros = {"cluster_id": "", "number": 0, "place": 0, "subscription": 0}
+    zeros = {"cluster_id": "", "number": 0, "place": 0, "list_number": 0}
     ever = sorted({row["topic"] for row in [*topics, *events] if row.get("topic")})
     lists: dict[Any, int] = {}
     for row in members:
@@ -60,7 +60,7 @@ def _rows(
         subscription = (key["group_id"], None if listed is None else tuple(listed), pattern)
         if subscription not in lists:
             lists[subscription] = len(lists)
-            more = {"texts": _json(listed), "topic": pattern, "subscription": lists[subscription]}
+            more = {"texts": _json(listed), "topic": pattern, "list_number": lists[subscription]}
             yield {**key, "kind": SUBSCRIPTION, **more}
         yield {
             **key,
@@ -69,7 +69,7 @@ def _rows(
             "topic": member["group_type"],
             "number": -1 if member["generation"] is None else member["generation"],
             "place": -1 if member["member_seq"] is None else member["member_seq"],
-            "subscription": lists[subscription],
+            "list_number": lists[subscription],
             "texts": _json([*(member[n] for n in _SAID), None, None]),
         }
     for row in owned:

@@ -15,18 +15,18 @@ def table_of(groups: Sequence[MixedGroup], assignors: Mapping[str, str]) -> pa.T
     rows = []
     for group in groups:
         key = {"cluster_id": group.name, "group_id": group.name, "number": 0, "place": 0}
-        key["subscription"] = 0
+        key["list_number"] = 0
         lists: dict[tuple[str, ...], int] = {}
         for member, topics in group.subscriptions.items():
             number = lists.setdefault(topics, len(lists) + 1)
             said = json.dumps([None, None, assignors[group.name]])
             rows.append(
                 {**key, "kind": MEMBER, "member_id": member, "number": 5, "place": -1,
-                 "subscription": number, "texts": said}
+                 "list_number": number, "texts": said}
             )  # fmt: skip
         for topics, number in lists.items():
             rows.append(
-                {**key, "kind": SUBSCRIPTION, "subscription": number, "texts": json.dumps(topics)}
+                {**key, "kind": SUBSCRIPTION, "list_number": number, "texts": json.dumps(topics)}
             )
         for topic, count in group.partitions.items():
             if count and group.subscribers(topic):

@@ -39,7 +39,7 @@ def table(
     subscriptions: Mapping[str, Sequence[str]] | None = None,
 ) -> list[dict[str, Any]]:
     """The rows of one group."""
-    key = {"cluster_id": "", "group_id": group_id, "number": 0, "place": 0, "subscription": 0}
+    key = {"cluster_id": "", "group_id": group_id, "number": 0, "place": 0, "list_number": 0}
     rows: list[dict[str, Any]] = []
     lists: dict[tuple[str, ...], int] = {}
     for member, partitions in owned.items():
@@ -52,14 +52,14 @@ def table(
         ]
         rows.append(
             {**key, "kind": MEMBER, "member_id": member, "number": 3, "place": -1,
-             "subscription": lists.setdefault(topics, len(lists)), "texts": json.dumps(texts)}
+             "list_number": lists.setdefault(topics, len(lists)), "texts": json.dumps(texts)}
         )  # fmt: skip
         rows += [
             {**key, "kind": CLAIM, "member_id": member, "topic": topic, "number": partition}
             for topic, partition in partitions
         ]
     rows += [
-        {**key, "kind": SUBSCRIPTION, "subscription": number, "texts": json.dumps(topics)}
+        {**key, "kind": SUBSCRIPTION, "list_number": number, "texts": json.dumps(topics)}
         for topics, number in lists.items()
     ]
     for topic, size in sizes.items():

@@ -19,6 +19,7 @@ type member struct {
 	Topics     []string           `json:"topics"`
 	Owned      map[string][]int32 `json:"owned"`
 	Generation int32              `json:"generation"`
+	HasEmpty   bool               `json:"has_empty_user_data"`
 }
 
 type state struct {
@@ -74,7 +75,9 @@ func bySarama(s state) (map[string]map[string][]int, error) {
 	members := map[string]sarama.ConsumerGroupMemberMetadata{}
 	for _, m := range s.Members {
 		metadata := sarama.ConsumerGroupMemberMetadata{Version: 1, Topics: m.Topics}
-		if s.Assignor == "sticky" && len(m.Owned) > 0 {
+		if m.HasEmpty {
+			metadata.UserData = []byte{}
+		} else if s.Assignor == "sticky" && len(m.Owned) > 0 {
 			metadata.UserData = history(m) // its version 1 is the one that kgo writes
 		} else if s.Assignor == "cooperative-sticky" {
 			metadata.Version, metadata.GenerationID = 2, m.Generation
