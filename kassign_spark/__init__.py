@@ -19,6 +19,7 @@ further columns are passed over. A count fits an int; any whole-number type will
   cluster_id string?, topic string, partition int.
 - ``schemas.OWNED`` and ``schemas.ASSIGNMENT``: cluster_id string?, group_id string,
   member_id string, topic string, partition int. What one rebalance gives, the next one takes.
+  ``owned`` may have position int?, the place in the list that the member sends.
 - ``schemas.WEIGHTS``: cluster_id string?, group_id string?, topic string, partition int,
   weight double, move_cost double?.
 - ``schemas.OFFSETS``: cluster_id string?, group_id string?, topic string, partition int,

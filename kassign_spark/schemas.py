@@ -81,6 +81,8 @@ TOPIC_PARTITIONS = table_of("topics", "cluster_id string?, topic string, partiti
 """The other form of ``topics``, one row per partition."""
 _OF_MEMBERS = "cluster_id string?, group_id string, member_id string, topic string, partition int"
 OWNED = table_of("owned", _OF_MEMBERS)
+OWNED_IN_ORDER = table_of("owned", f"{_OF_MEMBERS}, position int?")
+"""With the place in the member's list, which some libraries look at."""
 ASSIGNMENT = table_of("assignment", _OF_MEMBERS)
 VERDICTS = table_of(
     "verdicts", "cluster_id string?, group_id string, verdict string, detail string?"
@@ -113,5 +115,5 @@ OFFSETS = table_of(
 )
 LEADERS = table_of("leaders", "cluster_id string?, topic string, partition int, leader int?")
 """The brokers that lead partitions; null or negative: the partition has no leader now."""
-SNAPSHOT_TABLES = (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS, GROUP_SETTINGS)
+SNAPSHOT_TABLES = (MEMBERS, TOPICS, OWNED_IN_ORDER, TARGET, OFFSETS, LEADERS, GROUP_SETTINGS)
 """Tables of a snapshot folder; all but the first two may be missing."""

@@ -41,9 +41,17 @@ Row = dict[str, Any]
 
 
 def rows_of(
-    group: Group, name: str, client: str | None = None, *, is_leader_known: bool = True
+    group: Group,
+    name: str,
+    client: str | None = None,
+    *,
+    is_leader_known: bool = True,
+    has_positions: bool = False,
 ) -> Iterable[Row]:
-    """What ``rows.fold`` makes of a group; its members are in JoinGroup order, the first leads."""
+    """What ``rows.fold`` makes of a group; its members are in JoinGroup order, the first leads.
+
+    With ``has_positions`` what a member owns is in the order of its list.
+    """
     key: Row = {"cluster_id": "", "group_id": name, "number": 0, "place": 0, "list_number": 0}
     lists: dict[tuple[str, ...], int] = {}
     for place, member in enumerate(group.members):
@@ -60,9 +68,10 @@ def rows_of(
             "list_number": number,
             "texts": json.dumps(said),
         }
-        for topic, partition in member.owned:
+        for position, (topic, partition) in enumerate(member.owned):
             yield key | {
                 "kind": CLAIM,
+                "place": position if has_positions else 0,
                 "member_id": member.member_id,
                 "topic": topic,
                 "number": partition,

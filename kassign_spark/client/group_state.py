@@ -26,7 +26,7 @@ class GroupState:
     """The state that a group's leader receives when a rebalance begins.
 
     The lists named ``member_...`` and ``subscriptions`` have one element per member, in the order
-    of the JoinGroup response; those named ``claim_...`` one per claimed partition, in any order.
+    of the JoinGroup response; those named ``claim_...`` one per claimed partition.
 
     Attributes:
         assignor: range, sticky or cooperative-sticky.
@@ -48,6 +48,7 @@ class GroupState:
         clients: those of ``client_libraries.CLIENTS`` that may lead: one, unless members run
             several and the leader is not known.
         leader: position of the member that leads the group; None: not known.
+        has_positions: whether the claims of each member are in the order of its list.
         member_clients: the library that each member runs; empty: Java's client in all.
     """
 
@@ -67,6 +68,7 @@ class GroupState:
     is_order_known: bool = True
     clients: Sequence[str] = (JAVA,)
     leader: int | None = None
+    has_positions: bool = False
     member_clients: Sequence[str] = ()
 
     @property

@@ -107,8 +107,8 @@ def _claimants(state: GroupState, claims: ClaimedIds) -> tuple[dict[int, int], d
     is_cooperative = state.assignor == "cooperative-sticky"
     for member, partitions in enumerate(claims.by_member):
         generation = -1 if is_cooperative else state.generations[member]
-        # As the library sends them: it keeps what it was given sorted.
-        for partition in sorted(partitions):
+        # Where their order is not known: the library keeps what it was given sorted.
+        for partition in partitions if state.has_positions else sorted(partitions):
             claimants = by_generation.setdefault(partition, {})
             if generation == 0 or generation not in claimants:
                 claimants[generation] = member

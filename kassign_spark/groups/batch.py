@@ -93,6 +93,7 @@ class Batch:
         topic_name: code.
         size: its partitions, at least one.
         racks: of replicas and members; None where either has none.
+        has_positions: whether claims are in the order of their members' lists.
     """
 
     cluster_names: pa.Array
@@ -122,6 +123,7 @@ class Batch:
     topic_name: Longs
     size: Longs
     racks: RackBits | None = None
+    has_positions: bool = False
 
     @property
     def group_count(self) -> int:

@@ -79,6 +79,7 @@ class States:
             member_instances=self._instances[members],
             generations=generations,
             field_generations=generations,
+            has_positions=self.batch.has_positions,
             claim_members=self._claim_places[claims],
             claim_topics=self._claim_topics[claims],
             claim_partitions=self._claim_partitions[claims],

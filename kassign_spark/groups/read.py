@@ -127,8 +127,12 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
         topic_name=topic_name.code[topics],
         size=number[topics],
         racks=racks,
+        has_positions=bool(place[np.flatnonzero(kind == CLAIM)].any()),
     )
     of_kinds = [rows[of] for of in kinds]
+    if batch.has_positions and CLAIM in kinds:
+        at = of_kinds[kinds.index(CLAIM)]
+        of_kinds[kinds.index(CLAIM)] = at[np.argsort(place[at], kind="stable")]
     claims = [
         claims_of(batch, group[at], member_name.code[at], topic_name.code[at], number[at])
         for at in of_kinds

@@ -57,7 +57,7 @@ def fold(eligible: Eligible, *, regexes: bool = False, claims: bool = True) -> D
         TOPIC: topic, number (partitions), texts (replica_racks, where some member has a rack),
         member_id (the topic's id, where the look kept it): those that exist, and that a member of
         the group subscribes to;
-        CLAIM: member_id, topic, number (partition).
+        CLAIM: member_id, topic, number (partition), place (position, or 0).
         Others are null. Texts are lists as JSON: a column of lists, though it is null in nearly
         all rows, takes Spark ten times as long to hand over to Python.
     """
@@ -69,7 +69,8 @@ def fold(eligible: Eligible, *, regexes: bool = False, claims: bool = True) -> D
     more = OF_CLIENTS if eligible.has_clients else ("topics_regex",) if regexes else ()
     table = member_rows(members, *more).unionByName(_lists_and_topics(members, eligible))
     if claims and eligible.owned is not None:
-        table = table.unionByName(rows(eligible.owned, CLAIM, number="partition"))
+        place = "coalesce(position, 0)" if "position" in eligible.owned.columns else "0"
+        table = table.unionByName(rows(eligible.owned, CLAIM, number="partition", place=place))
     return table
 
 

@@ -26,7 +26,7 @@ from kassign_spark.limits import (
     PARTITIONS_OF_A_GROUP,
     PARTITIONS_OF_A_TOPIC,
 )
-from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, Table
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, OWNED_IN_ORDER, Table
 from kassign_spark.spark_versions import union_by_name
 from kassign_spark.workers import check_workers
 
@@ -72,11 +72,15 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
     return Inputs(
         with_clients(members_in_order) if has_signs else members_in_order,
         conform(topics, topics_form),
-        None if owned is None else conform(owned, OWNED),
+        None if owned is None else conform(owned, _owned_table(owned)),
         has_patterns="topics_pattern" in members.columns,
         has_regexes="topics_regex" in members.columns,
         has_types="group_type" in members.columns,
     )
+
+
+def _owned_table(owned: DataFrame) -> Table:
+    return OWNED_IN_ORDER if "position" in owned.columns else OWNED
 
 
 def resolved(inputs: Inputs) -> Inputs:

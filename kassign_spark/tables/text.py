@@ -8,7 +8,15 @@ import re
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.rules import says
@@ -36,10 +44,17 @@ TIMESTAMPS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
 def write_csv(frame: DataFrame, path: str) -> None:
-    """Write CSV files with a header line; lists become JSON arrays, an empty string is ``""``."""
-    lists = [f.name for f in frame.schema if isinstance(f.dataType, ArrayType)]
-    for column in lists:
-        frame = frame.withColumn(column, F.to_json(column))
+    """Write CSV files with a header line.
+
+    Lists become JSON arrays, bytes base64, and an empty string is ``""``.
+    """
+    for field in frame.schema:
+        if isinstance(field.dataType, ArrayType):
+            frame = frame.withColumn(field.name, F.to_json(field.name))
+        elif isinstance(field.dataType, BinaryType):
+            # Some versions of Spark write lines of 76 characters.
+            in_lines = F.base64(field.name)
+            frame = frame.withColumn(field.name, F.regexp_replace(in_lines, r"\s", ""))
     frame.write.options(
         **_RFC_4180,
         ignoreLeadingWhiteSpace=False,
@@ -212,6 +227,8 @@ def _parsed(field: StructField) -> str:
     cell, type_name = f"`{field.name}`", _read_type(field)
     if isinstance(field.dataType, StringType):
         return cell
+    if isinstance(field.dataType, BinaryType):
+        return f"try_to_binary({cell}, 'base64')"
     if not isinstance(field.dataType, ArrayType):
         return f"try_cast({cell} as {type_name})"
     as_json = f"from_json({cell}, '{type_name}')"

@@ -23,9 +23,15 @@ _CASES = [
 ]
 
 
-def predicted(client: str, groups: Sequence[Group]) -> list[tuple[str, Answer]]:
+def predicted(
+    client: str, groups: Sequence[Group], *, has_positions: bool = False
+) -> list[tuple[str, Answer]]:
     """Return each group's verdict, and what each member gets or the detail."""
-    rows = [r for n, group in enumerate(groups) for r in rows_of(group, name_of(n), client)]
+    rows = [
+        row
+        for n, group in enumerate(groups)
+        for row in rows_of(group, name_of(n), client, has_positions=has_positions)
+    ]
     table = pa.Table.from_pylist(rows, SCHEMA)
     verdicts: list[tuple[str, str | None]] = [("", None)] * len(groups)
     given = [{member.member_id: set[tuple[str, int]]() for member in g.members} for g in groups]

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,11 @@ from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.client_families import with_clients
 from kassign_spark.schemas import MEMBERS
+from kassign_spark.tables.snapshots import Snapshot, read_snapshot, write_snapshot
 from tests import builders
 
 _TOPICS = ("orders", "käse")
+_OWNED = "group_id string, member_id string, topic string, partition int, position int"
 _NULL = b"\xff\xff\xff\xff"
 _EMPTY = b"\x00" * 4
 _HISTORY = struct.pack(">ih1sii", 1, 1, b"t", 1, 0) + struct.pack(">i", 4)
@@ -98,6 +101,25 @@ def test_the_answer_is_that_of_the_family(spark: SparkSession) -> None:
     predicted, _ = predict(members, builders.topics(spark, {"orders": 7}))
     in_order = predicted.orderBy("partition").collect()
     assert "".join(row.member_id for row in in_order) == "m0m0m1m1m2m2m2"  # as kafka-go has it
+
+
+@pytest.mark.parametrize("table_format", ["parquet", "json", "csv"])
+def test_files_keep_bytes_and_positions(
+    spark: SparkSession, tmp_path: Path, table_format: str
+) -> None:
+    data = _bytes(3, _EMPTY, _EMPTY_RACK, topics=["orders"] * 30)
+    row = _member("g", "range", "app", data) | {"topics": ["orders"] * 30}
+    members = builders.members(spark, [row, row | {"member_id": "n", "subscription": None}])
+    owned = spark.createDataFrame([("g", "m", "orders", 0, 1)], _OWNED)
+    snapshot = Snapshot(members, builders.topics(spark, {"orders": 7}), owned)
+    write_snapshot(snapshot, tmp_path / "snapshot", table_format=table_format)
+    read = read_snapshot(tmp_path / "snapshot", spark)
+    assert read.owned is not None
+    assert [each.position for each in read.owned.collect()] == [1]
+    sent = {each.member_id: each.subscription for each in read.members.collect()}
+    assert sent == {"m": bytearray(data), "n": None}
+    _, verdicts = predict(read.members, read.topics, read.owned)
+    assert [each.verdict for each in verdicts.collect()] == ["ok"]
 
 
 @pytest.mark.parametrize(
