@@ -197,15 +197,13 @@ def _hints(names: Iterable[str], table: Table) -> Iterable[str]:
     """Return which column each one may be that the table does not know."""
     known = table.columns.names
     for name in names:
-        if name in known:
-            continue
         plain = "".join(filter(str.isalnum, name.lower()))
-        alike = [
-            each
-            for each in known
-            if plain == each.replace("_", "") or plain in _OTHER_NAMES.get(each, "").split()
-        ]
-        alike += get_close_matches(name.lower(), known, n=1, cutoff=0.75)
+        alike = [each for each in known if plain in _OTHER_NAMES.get(each, "").split()]
+        if name in known:  # a client_id may be what is missing all the same: the member_id
+            alike = [each for each in alike if not table.columns[each].nullable]
+        else:
+            alike = [each for each in known if plain == each.replace("_", "")] + alike
+            alike += get_close_matches(name.lower(), known, n=1, cutoff=0.75)
         if alike and alike[0] not in names:
             yield f"column {name} may be {alike[0]}: then name it so"
 

@@ -152,7 +152,7 @@ def _as_groups(table: pa.Table) -> pa.Table:
         "cluster_id": pa.nulls(count, pa.string()),
         "group_id": table[_SLICE],
         **{name: table[name] for name in ("kind", *_ROW)},
-        "subscription": np.zeros(count, np.int64),
+        "list_number": np.zeros(count, np.int64),
         "texts": pc.if_else(of_members, "[null,null,null]", pa.scalar(None, pa.string())),
     }
     lists = {

@@ -5,6 +5,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,10 @@ _TREE_BIN = 9
 """A bucket that gets its ninth key becomes a tree, or in a small table doubles the table early."""
 _COPIED_TREE_BIN = 8
 """In the table of a copied set the eighth may do so."""
+_SMALL_SET = 4
+"""A Scala set of more names is a trie."""
+_HASH_BITS = 35
+"""Where the trie of a Scala set ends: five bits at a time, of 32."""
 
 
 class HashOrder(NamedTuple):
@@ -159,3 +164,34 @@ def powers_of_two(counts: Longs, least: int = _FIRST_TABLE) -> Longs:
     while (short := capacities < counts).any():
         capacities[short] *= 2
     return capacities
+
+
+def scala_set_order(names: Collection[str]) -> list[str]:
+    """Return different names in the order of a Scala 2.13 set, in which a broker lists topics.
+
+    Up to four names keep their order. More are a trie over five bits of the hash at a time: of
+    each node first the single names, then the nodes below.
+    """
+    if len(names) <= _SMALL_SET:
+        return [*names]
+    return _trie_order([(_improved(java_hash(name)), name) for name in names], 0)
+
+
+def _trie_order(hashed: list[tuple[int, str]], shift: int) -> list[str]:
+    if shift >= _HASH_BITS:  # one hash: in the order in which they came
+        return [name for _, name in hashed]
+    slots: dict[int, list[tuple[int, str]]] = {}
+    for code, name in hashed:
+        slots.setdefault(code >> shift & 31, []).append((code, name))
+    in_order = [slots[slot] for slot in sorted(slots)]
+    single = [each[0][1] for each in in_order if len(each) == 1]
+    nodes = (_trie_order(each, shift + 5) for each in in_order if len(each) > 1)
+    return [*single, *chain.from_iterable(nodes)]
+
+
+def _improved(code: int) -> int:
+    """``scala.collection.Hashing.improve``, without a sign."""
+    code = (code + ~(code << 9)) & _MASK
+    code ^= code >> 14
+    code = (code + (code << 4)) & _MASK
+    return code ^ code >> 10

@@ -9,6 +9,7 @@ from kassign_spark.client.claim_rules import believe
 from kassign_spark.client.constrained import assign_constrained
 from kassign_spark.client.eager_rules import predict_eager
 from kassign_spark.client.general import assign_general
+from kassign_spark.client.given_back import with_given_back
 from kassign_spark.client.group_state import (
     DRAWN,
     INEXACT,
@@ -103,13 +104,12 @@ def _of_several(state: GroupState) -> Outcome:
 def _sticky_of_another(state: GroupState) -> Outcome:
     """Answer for a sticky assignor that is not Java's."""
     had_claims = bool(state.claim_members)
-    gives_back = state.client == LIBRDKAFKA and _has_gone(state)
-    state = without_missing(state)
-    if state.client not in DRAWS_LOTS:
-        outcome = _follow_older(state, had_claims=had_claims)
-        says = "librdkafka gives partitions that nobody can be given back to who claims them"
-        return outcome._replace(verdict=INEXACT, detail=says) if gives_back else outcome
-    return _by_lot(state, lay_out(state), had_claims=had_claims)
+    existing = without_missing(state)
+    if state.client in DRAWS_LOTS:
+        return _by_lot(existing, lay_out(existing), had_claims=had_claims)
+    outcome = _follow_older(existing, had_claims=had_claims)
+    is_answered = state.client == LIBRDKAFKA and outcome.verdict in (OK, INEXACT)
+    return with_given_back(state, outcome) if is_answered else outcome
 
 
 def _by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outcome:
@@ -134,16 +134,6 @@ def _by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outco
 def may_draw(state: GroupState, assigned: Sequence[Collection[tuple[str, int]]]) -> bool:
     """Return whether members may have got these partitions, topic and number, by lot."""
     return may_be_drawn(predict_group(state), state, lay_out(without_missing(state)), assigned)
-
-
-def _has_gone(state: GroupState) -> bool:
-    """Return whether partitions are claimed that do not exist, or that nobody subscribes to."""
-    subscribed = set().union(*state.subscriptions)
-    sizes = dict(zip(state.topics, state.num_partitions, strict=True))
-    return any(
-        topic not in subscribed or partition >= sizes.get(topic, 0)
-        for _, topic, partition in state.claims()
-    )
 
 
 def _follow_older(state: GroupState, *, had_claims: bool) -> Outcome:

@@ -5,21 +5,28 @@ another order. The search itself is ``general.Balancing``.
 """
 
 import heapq
+from collections import Counter
 
 from kassign_spark.client.general import Balancing, balance
-from kassign_spark.client.group_state import ClaimedIds, GroupState, Thrown, topics_of_members
+from kassign_spark.client.group_state import (
+    ClaimedIds,
+    GroupState,
+    Layout,
+    Thrown,
+    topics_of_members,
+)
+from kassign_spark.client.hash_order import scala_set_order
 from kassign_spark.client.holdings import Holdings
 from kassign_spark.client.members_in_order import members_in_order
-from kassign_spark.client.rack_bits import number_racks
+from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 from kassign_spark.client_libraries import AIOKAFKA, KAFKA_PYTHON, LIBRDKAFKA
 
-_ASKED_ORDER = 4
-"""So many topics a broker lists as they were asked for; more in the order of a set of Scala's."""
 _CRASHES = (
     "a partition's move meets the record of another: there this librdkafka's leader reads freed "
     "memory, and crashes"
 )
 _BY_SET = "a Python set of partitions decides, whose order differs from process to process"
+_STALE = "librdkafka takes a partition from a member whose claim of it is an old one"
 _BY_ORDER = "the order of members in JoinGroup decides on claims of several, and is not known"
 
 
@@ -32,31 +39,45 @@ def assign_older(
 
     Raises:
         Thrown, NeverEnds: as ``general.assign_general``.
+        Crashes: librdkafka's leader does.
     """
     layout = claims.layout
     topics_of = topics_of_members(state, layout)
     by_id = members_in_order(AIOKAFKA, state.member_ids, state.member_instances) or []
     holdings = Holdings(layout, topics_of, by_id)
+    is_librdkafka = state.client == LIBRDKAFKA
     owner, earlier = _claimants(state, claims)
-    must_revoke = holdings.keep(owner, None)
+    racks = _racks_of_librdkafka(state, layout, topics_of) if is_librdkafka else None
+    must_revoke = holdings.keep(owner, racks)
     is_fresh = not any(holdings.sizes)
     unsure = None
-    is_librdkafka = state.client == LIBRDKAFKA
+    stale: dict[int, int] = {}
     if is_librdkafka:
-        unsure = _unsure_of_librdkafka(state, claims, holdings)
         topics_of = [sorted(set(topics)) for topics in topics_of]
+        # It takes the last claimant for the holder when it looks for a partition to move.
+        last = _last_claimants(claims)
+        stale = {p: m for p, m in owner.items() if holdings.owner[p] >= 0 and last[p] != m}
+        for partition in stale:
+            holdings.owner[partition] = last[partition]
     if had_claims and all(topics == topics_of[0] for topics in topics_of):
+        # librdkafka lists what it is about to take away for its rack, too.
+        own = _by_member(owner, len(by_id)) if is_librdkafka else holdings.partitions_of
+        listed = _as_listed(state, layout) if is_librdkafka else holdings.all_partitions
         holdings.all_partitions, had_choice = list_by_turns(
-            holdings, earlier, by_id, from_front=is_librdkafka
+            own, listed, earlier, by_id, from_front=is_librdkafka
         )
-        unsure = unsure or (_BY_SET if had_choice else None)
-    pool = holdings.hand_out(None)
-    balancing = _OlderBalancing(holdings, earlier, by_id, undoes_both=state.client == KAFKA_PYTHON)
+        unsure = _BY_SET if had_choice and not is_librdkafka else None
+    pool = holdings.hand_out(racks)
+    balancing = _OlderBalancing(
+        holdings, earlier, by_id, undoes_both=state.client == KAFKA_PYTHON, stale=stale
+    )
     assigned = balance(balancing, pool, must_revoke=must_revoke, is_fresh=is_fresh)
     if is_librdkafka and balancing.meets_freed_memory:
         raise Crashes(_CRASHES)
     if balancing.movements.had_choice:
         unsure = _BY_SET
+    if balancing.moves_stale:
+        unsure = _STALE
     if unsure is None and not state.is_order_known and _are_disputed(claims):
         unsure = _BY_ORDER
     return [[*partitions] for partitions in assigned], _moving(claims, assigned), unsure
@@ -73,19 +94,29 @@ class _OlderBalancing(Balancing):
         undoes_both: that one gets the partition at hand for it (kafka-python 3).
         meets_freed_memory: a move met the record of another, in which librdkafka has freed what it
             points to.
+        moves_stale: a partition moved whose holder was taken for another member.
     """
 
     def __init__(
-        self, holdings: Holdings, earlier: dict[int, int], by_id: list[int], *, undoes_both: bool
+        self,
+        holdings: Holdings,
+        earlier: dict[int, int],
+        by_id: list[int],
+        *,
+        undoes_both: bool,
+        stale: dict[int, int],
     ) -> None:
         super().__init__(holdings, earlier, by_id, by_id)
         self.undoes_both, self.meets_freed_memory = undoes_both, False
+        self._stale, self.moves_stale = stale, False
         self._moved: set[int] = set()
 
     def _aside(self, partition: int) -> Thrown:
         return Thrown("KeyError", f"{self.layout.name(partition)} was owned by a member set aside")
 
     def _move(self, partition: int, target: int) -> None:
+        if partition in self._stale:
+            self.owner[partition], self.moves_stale = self._stale[partition], True
         source = self.owner[partition]
         instead = self.movements.instead(partition, source, target)
         self.meets_freed_memory |= instead != partition or partition in self._moved
@@ -100,11 +131,11 @@ def _claimants(state: GroupState, claims: ClaimedIds) -> tuple[dict[int, int], d
     """Return who keeps each claimed partition, and who had it before.
 
     The latest generation keeps it, the one before had it. Of two claims of one generation the
-    first in the order of JoinGroup counts; of generation 0 the last. `cooperative-sticky` sends no
-    generation.
+    first in the order of JoinGroup counts, of generation 0 the last; with librdkafka none counts.
+    `cooperative-sticky` sends no generation, but librdkafka's does.
     """
     by_generation: dict[int, dict[int, int]] = {}
-    is_cooperative = state.assignor == "cooperative-sticky"
+    is_cooperative = state.assignor == "cooperative-sticky" and state.client != LIBRDKAFKA
     for member, partitions in enumerate(claims.by_member):
         generation = -1 if is_cooperative else state.generations[member]
         # Where their order is not known: the library keeps what it was given sorted.
@@ -113,7 +144,10 @@ def _claimants(state: GroupState, claims: ClaimedIds) -> tuple[dict[int, int], d
             if generation == 0 or generation not in claimants:
                 claimants[generation] = member
     owner, earlier = {}, {}
+    twice = _claimed_twice(state, claims) if state.client == LIBRDKAFKA else ()
     for partition, claimants in by_generation.items():
+        if partition in twice:
+            continue
         latest, *others = sorted(claimants, reverse=True)
         owner[partition] = claimants[latest]
         if others:
@@ -122,7 +156,12 @@ def _claimants(state: GroupState, claims: ClaimedIds) -> tuple[dict[int, int], d
 
 
 def list_by_turns(
-    holdings: Holdings, earlier: dict[int, int], by_id: list[int], *, from_front: bool
+    own: list[list[int]],
+    all_partitions: list[int],
+    earlier: dict[int, int],
+    by_id: list[int],
+    *,
+    from_front: bool,
 ) -> tuple[list[int], bool]:
     """List kept partitions, each time one of the member with most left, then the others.
 
@@ -134,7 +173,7 @@ def list_by_turns(
     """
     turns: list[list[int]] = []  # the next one last
     had_choice = False
-    for partitions in holdings.partitions_of:
+    for partitions in own:
         listed = sorted(partitions, reverse=True) if from_front else partitions
         moved = [partition for partition in listed if partition in earlier]
         turns.append([p for p in listed if p not in earlier] + moved[::-1])
@@ -148,21 +187,55 @@ def list_by_turns(
             ordered.append(turns[member].pop())
             heapq.heappush(heap, (left + 1, place, member))
     kept = set(ordered)
-    others = [partition for partition in holdings.all_partitions if partition not in kept]
+    others = [partition for partition in all_partitions if partition not in kept]
     return ordered + (others[::-1] if from_front and ordered else others), had_choice
 
 
-def _unsure_of_librdkafka(state: GroupState, claims: ClaimedIds, holdings: Holdings) -> str | None:
-    """Return what is not modelled of librdkafka in this state, if anything."""
-    layout = claims.layout
-    if number_racks(state, layout) is not None:
-        return "racks in librdkafka's cooperative-sticky are not modelled"
-    if _are_disputed(claims):
-        return "claims of several members are not modelled for librdkafka"
-    free = {layout.topic_of[p] for p, owner in enumerate(holdings.owner) if owner < 0}
-    if any(claims.by_member) and len(layout.topics) > _ASKED_ORDER and len(free) > 1:
-        return "the order of topics in the broker's metadata answer decides"
-    return None
+def _by_member(owner: dict[int, int], member_count: int) -> list[list[int]]:
+    partitions_of: list[list[int]] = [[] for _ in range(member_count)]
+    for partition, member in owner.items():
+        partitions_of[member].append(partition)
+    return partitions_of
+
+
+def _racks_of_librdkafka(
+    state: GroupState, layout: Layout, topics_of: list[list[int]]
+) -> Racks | None:
+    """Return the racks where they can change anything; no partition is in the rack of who has none.
+
+    Members that read no topic do not count.
+    """
+    racks = number_racks(state, layout)
+    if racks is None:
+        return None
+    counting = [
+        rack if topics else 0 for rack, topics in zip(racks.of_member, topics_of, strict=True)
+    ]
+    if not need_matching(counting, racks.of_partition):
+        return None
+    nowhere = 1 << max(*racks.of_member, *racks.of_partition).bit_length()
+    return racks._replace(of_member=[rack or nowhere for rack in racks.of_member])
+
+
+def _as_listed(state: GroupState, layout: Layout) -> list[int]:
+    """Return partitions as a broker (Kafka 4.4) lists their topics, which the leader asks for."""
+    asked = dict.fromkeys(name for topics in state.subscriptions for name in sorted(topics))
+    listed = [layout.index[name] for name in scala_set_order(asked) if name in layout.index]
+    return [partition for topic in listed for partition in layout.existing(topic)]
+
+
+def _claimed_twice(state: GroupState, claims: ClaimedIds) -> set[int]:
+    """Return partitions that are claimed twice in one generation."""
+    counts = Counter(
+        (partition, state.generations[member])
+        for member, partitions in enumerate(claims.by_member)
+        for partition in partitions
+    )
+    return {partition for (partition, _), count in counts.items() if count > 1}
+
+
+def _last_claimants(claims: ClaimedIds) -> dict[int, int]:
+    return {p: member for member, own in enumerate(claims.by_member) for p in own}
 
 
 def _are_disputed(claims: ClaimedIds) -> bool:
@@ -172,7 +245,7 @@ def _are_disputed(claims: ClaimedIds) -> bool:
 
 def _moving(claims: ClaimedIds, assigned: list[list[int]]) -> dict[int, int]:
     """Return the new owners of partitions that another member claims, the last one counting."""
-    claimant = {p: member for member, own in enumerate(claims.by_member) for p in own}
+    claimant = _last_claimants(claims)
     return {
         partition: member
         for member, partitions in enumerate(assigned)

@@ -44,7 +44,9 @@ def draw_answers(
         holdings.keep(owner, None)
         if had_claims and is_alike:
             drawing.shuffle(holdings.all_partitions)
-            holdings.all_partitions, _ = list_by_turns(holdings, earlier, by_id, from_front=False)
+            holdings.all_partitions, _ = list_by_turns(
+                holdings.partitions_of, holdings.all_partitions, earlier, by_id, from_front=False
+            )
         has_empty = min(holdings.sizes) == 0
         _hand_out(holdings, owner, drawing)
         yield _balance(_DrawnBalancing(holdings, earlier, by_id, drawing), has_empty=has_empty)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
 from kassign_spark.assignors.in_tasks import (
@@ -233,6 +234,9 @@ def _assigned(batch: Batch, group: int, members: Longs, outcome: Outcome) -> Reb
     layout, counts = outcome.layout, [len(ids) for ids in outcome.assigned]
     ids = np.fromiter(chain.from_iterable(outcome.assigned), np.int64, sum(counts))
     code = batch.topic_name[slice(*batch.first_topic[group : group + 2])]
+    if len(code) < len(layout.topics):  # behind them come topics that do not exist
+        others = pa.array(layout.topics[len(code) :], pa.string())
+        code = np.append(code, pc.index_in(others, batch.topic_names).to_numpy() + 1)
     same = np.ones(len(ids), np.int64)
     return RebalanceSteps(
         same,

@@ -13,11 +13,14 @@ import aiokafka.coordinator.assignors.sticky.sticky_assignor as aiokafka_sticky
 import kafka.coordinator.assignors.sticky.sticky_assignor as kafka_python_sticky
 import pytest
 
+from kassign_spark.client.hash_order import scala_set_order
 from tests.kafka.oracle import Group
 
 _HERE = Path(__file__).parent
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kassign-spark-tests"
 _KAFKAJS = "2.2.4"
+_LIBRDKAFKA = "@confluentinc/kafka-javascript@1.10.1"
+"""A package that has the sources of librdkafka, 2.15.1."""
 GO, NODE = ("sarama", "franz-go", "kafka-go"), ("kafkajs",)
 
 Answer = dict[str, set[tuple[str, int]]] | str
@@ -28,6 +31,8 @@ def answers(client: str, groups: Sequence[Group]) -> list[Answer]:
     """Ask a library about each group; the first member leads."""
     if client in GO:
         return _of_process([_go_program()], client, groups)
+    if client == "librdkafka":
+        return _of_librdkafka(groups)
     if client in NODE:
         return _of_process(["node", str(_HERE / "kafkajs.mjs"), _node_modules()], client, groups)
     return [{"kafka-python": _kafka_python, "aiokafka": _aiokafka}[client](g) for g in groups]
@@ -73,6 +78,74 @@ def _node_modules() -> str:
         _fetch([_tool("npm"), "install", f"kafkajs@{_KAFKAJS}"], mine)
         mine.rename(folder)
     return str(folder)
+
+
+def _librdkafka_program() -> str:
+    program = _CACHE / "librdkafka-assignors"
+    source = _HERE / "c" / "assign.c"
+    if not program.exists() or source.stat().st_mtime > program.stat().st_mtime:
+        mine = program.with_suffix(f".{os.getpid()}")
+        mine.mkdir(parents=True)
+        package = _LIBRDKAFKA.rpartition("@")[0].strip("@").replace("/", "-")
+        _fetch([_tool("npm"), "pack", _LIBRDKAFKA], mine)
+        (archive,) = mine.glob(f"{package}-*.tgz")
+        shutil.unpack_archive(archive, mine)
+        folder = mine / "package" / "deps" / "librdkafka"
+        without = [f"--disable-{name}" for name in ("ssl", "gssapi", "curl", "zstd", "lz4-ext")]
+        (folder / "configure").chmod(0o755)
+        for command in (
+            ["./configure", *without],
+            [_tool("make"), "-j2", "-C", "src", "librdkafka.a"],
+            [
+                *(_tool("gcc"), "-w", "-O1", "-Isrc", "-I.", "-o", str(mine / "assign")),
+                *(str(source), "src/librdkafka.a", "-lm", "-lpthread", "-ldl", "-lrt", "-lz"),
+            ],
+        ):
+            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=900)
+        (mine / "assign").replace(program)
+        shutil.rmtree(mine)
+    return str(program)
+
+
+def _of_librdkafka(groups: Sequence[Group]) -> list[Answer]:
+    lines = [line for group in groups for line in _as_lines(group)]
+    run = subprocess.run(
+        [_librdkafka_program()],
+        input="".join(f"{line}\n" for line in lines),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    answers: list[Answer] = []
+    for group, block in zip(groups, run.stdout.split("end\n"), strict=False):
+        rows = [line.split("\t") for line in block.splitlines()]
+        given: dict[str, set[tuple[str, int]]] = {m.member_id: set() for m in group.members}
+        for _, member_id, topic, partition in (row for row in rows if row[0] == "assigned"):
+            given[member_id].add((topic, int(partition)))
+        answers.append("crash" if ["crash"] in rows else given)
+    return answers
+
+
+def _as_lines(group: Group) -> Iterable[str]:
+    """Topics come as a broker lists them."""
+    asked = dict.fromkeys(topic for member in group.members for topic in sorted(member.topics))
+    listed = [topic for topic in scala_set_order(asked) if topic in group.topics]
+    yield f"group\t{group.assignor}"
+    for topic in listed:
+        partitions = group.topics[topic]
+        if isinstance(partitions, int):
+            yield f"topic\t{topic}\t{partitions}"
+        else:
+            racks = [",".join(sorted({r for r in of if r})) for of in partitions]
+            yield "\t".join(["topic", topic, str(len(racks)), *racks])
+    for member in group.members:
+        generation = -1 if member.generation is None else member.generation
+        of_member = (member.group_instance_id or "-", member.rack_id or "-", str(generation))
+        yield "\t".join(["member", member.member_id, *of_member])
+        yield from (f"reads\t{topic}" for topic in sorted(member.topics) if topic in listed)
+        yield from (f"owns\t{topic}\t{partition}" for topic, partition in member.owned)
+    yield "end"
 
 
 def _of_process(command: list[str], client: str, groups: Sequence[Group]) -> list[Answer]:

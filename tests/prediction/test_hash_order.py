@@ -4,7 +4,7 @@ import random
 
 from pyspark.sql import SparkSession
 
-from kassign_spark.client.hash_order import hash_map_order, java_hash, java_sorted
+from kassign_spark.client.hash_order import hash_map_order, java_hash, java_sorted, scala_set_order
 from tests.random_groups import random_member_ids
 
 
@@ -30,6 +30,21 @@ def test_order_is_that_of_the_jvms_hash_map(spark: SparkSession) -> None:
         order = hash_map_order([java_hash(member_id) for member_id in ids])
         assert order.is_reproduced
         assert [ids[i] for i in order.order] == list(java.keySet())
+
+
+def test_order_is_that_of_a_scala_set(spark: SparkSession) -> None:
+    rng = random.Random(6)
+    for count in (1, 4, 5, 8, 30, 400):
+        names = [*random_member_ids(rng, count)]
+        if count > 4:
+            names += ["AaAa", "BBBB", "AaBB"]  # one hash code
+        scala = spark._jvm.scala.collection.immutable.HashSet()  # type: ignore[union-attr]
+        for name in names:
+            scala = scala.incl(name)
+        iterator, listed = scala.iterator(), []
+        while iterator.hasNext():
+            listed.append(iterator.next())
+        assert scala_set_order(names) == (listed if count > 4 else names)
 
 
 def test_strings_order_by_code_unit() -> None:
