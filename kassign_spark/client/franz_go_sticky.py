@@ -10,7 +10,7 @@ from math import factorial
 from random import Random
 
 from kassign_spark.client.group_state import ClaimedIds, GroupState
-from kassign_spark.client.lots import SEED, NotModelled, count_draws
+from kassign_spark.client.lots import SEED, NotModelled, are_alike, count_draws
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client_libraries import FRANZ_GO
 
@@ -28,7 +28,7 @@ def draw_answers(state: GroupState, claims: ClaimedIds) -> Iterator[list[list[in
     Raises:
         NotModelled: members subscribe to different topics.
     """
-    if not _subscribe_alike(state):
+    if not are_alike(state):
         raise NotModelled
     order = members_in_order(FRANZ_GO, state.member_ids, state.member_instances)
     assert order is not None, "the library's comparison is an order"
@@ -94,12 +94,6 @@ def withheld(state: GroupState, claims: ClaimedIds, assigned: list[list[int]]) -
         for member, partitions in enumerate(planned)
         for partition in sorted(partitions & revoked - owned[member])
     }
-
-
-def _subscribe_alike(state: GroupState) -> bool:
-    existing = {*state.topics}
-    first = existing.intersection(state.subscriptions[0])
-    return all(existing.intersection(topics) == first for topics in state.subscriptions)
 
 
 def _claims(

@@ -90,6 +90,21 @@ class GroupState:
         )
 
 
+class Draws(NamedTuple):
+    """What is known of an answer by lot.
+
+    Attributes:
+        answers: some that were drawn, each like ``Outcome.assigned``.
+        sizes: how many partitions each member gets in any case, with those that it gets later;
+            None: that is not certain.
+        kept_count: how many partitions stay with their owners, where ``sizes`` are certain.
+    """
+
+    answers: Sequence[list[list[int]]] = ()
+    sizes: list[int] | None = None
+    kept_count: int = 0
+
+
 class Outcome(NamedTuple):
     """The client's result for a group.
 
@@ -102,7 +117,7 @@ class Outcome(NamedTuple):
         layout: what the ids stand for.
         is_misled: whether claims of partitions that do not exist make the client throw or give
             away what it cannot.
-        draws: of a verdict by lot the answers that were drawn, each like ``assigned``.
+        draws: of a verdict by lot.
     """
 
     verdict: str
@@ -111,7 +126,7 @@ class Outcome(NamedTuple):
     withheld: dict[int, int]
     layout: "Layout"
     is_misled: bool = False
-    draws: Sequence[list[list[int]]] = ()
+    draws: Draws = Draws()
 
 
 class Thrown(Exception):  # noqa: N818 - the client's exception, predicted; not an error of ours

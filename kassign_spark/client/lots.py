@@ -1,17 +1,15 @@
-"""What is certain of an answer by lot: what all the answers that can be drawn have in common."""
+"""Answers by lot: drawn several times, and what all of them have in common."""
 
 from collections.abc import Collection, Iterable, Sequence
-from functools import partial
 from itertools import chain
 
-from kassign_spark.client.group_state import DRAWN, OK, ClaimedIds, GroupState, Outcome
+from kassign_spark.client.group_state import DRAWN, OK, ClaimedIds, Draws, GroupState, Outcome
 from kassign_spark.display import plural
 
 SEED = 0
 """Of the draws: the same state gets the same answer each time."""
-
-Plan = list[set[int]]
-"""Ids of partitions by member."""
+_ENOUGH_DRAWS = 8
+"""Answers that are drawn where they differ; for a certain one all have to be the same."""
 
 
 class NotModelled(Exception):  # noqa: N818 - the library has an answer
@@ -23,39 +21,60 @@ def count_draws(partition_count: int) -> int:
     return min(max(100_000 // max(partition_count, 1), 8), 64)
 
 
+def are_alike(state: GroupState) -> bool:
+    """Return whether members subscribe to the same topics, of those that exist."""
+    existing = {*state.topics}
+    first = existing.intersection(state.subscriptions[0])
+    return all(existing.intersection(topics) == first for topics in state.subscriptions)
+
+
 def compare_draws(
-    reason: str, claims: ClaimedIds, answers: Iterable[tuple[list[list[int]], dict[int, int]]]
+    reason: str,
+    state: GroupState,
+    claims: ClaimedIds,
+    answers: Iterable[tuple[list[list[int]], dict[int, int]]],
 ) -> Outcome:
     """Compare the answers that can be drawn; one is enough if all are the same.
 
+    If members subscribe alike, each one's size and the number of partitions that stay are the same
+    in all answers.
+
     Args:
         reason: where the lot comes in.
-        claims: of the group.
+        state: the group.
+        claims: its claims.
         answers: one at least: partitions by member, and what is withheld of them.
 
     Returns:
         the answer, if there is only one; otherwise `drawn`, and what is certain all the same.
     """
-    draws: list[list[list[int]]] = []
-    sizes: set[tuple[int, ...]] = set()
-    kept_counts: set[int] = set()
-    is_drawn = False
-    owned = [set(partitions) for partitions in claims.by_member]
+    drawn: list[list[list[int]]] = []
     first: Outcome | None = None
+    is_drawn = False
+    sizes: list[int] = []
+    kept_count = 0
     for assigned, moving in answers:
-        sizes.add(tuple(map(len, assigned)))
-        kept_counts.add(_kept_count(owned, [*map(set, assigned)]))
+        if first is None:
+            sizes, kept_count = [*map(len, assigned)], _kept_count(claims, assigned)
         for partition, member in moving.items():
             assigned[member].remove(partition)
-        draws.append(assigned)
+        drawn.append(assigned)
         first = first or Outcome(OK, None, assigned, moving, claims.layout)
         is_drawn = is_drawn or [*map(set, assigned)] != [*map(set, first.assigned)]
+        if is_drawn and len(drawn) >= _ENOUGH_DRAWS:
+            break
     assert first is not None, "there is an answer at least"
     if not is_drawn:
         return first
-    detail = "; ".join(filter(None, [reason, _sizes_say(sizes), _kept_says(kept_counts)]))
-    nothing: list[list[int]] = [[] for _ in owned]
-    return Outcome(DRAWN, detail, nothing, {}, claims.layout, draws=draws)
+    nothing: list[list[int]] = [[] for _ in sizes]
+    if not are_alike(state):
+        return Outcome(DRAWN, reason, nothing, {}, claims.layout, draws=Draws(drawn))
+    certain = [reason, "how many partitions each member gets in the end is certain"]
+    if kept_count:
+        stays = "stays" if kept_count == 1 else "stay"
+        certain.append(f"{plural(kept_count, 'owned partition')} {stays} in any case")
+    draws = Draws(drawn, sizes, kept_count)
+    return Outcome(DRAWN, "; ".join(certain), nothing, {}, claims.layout, draws=draws)
 
 
 def may_be_drawn(
@@ -66,64 +85,34 @@ def may_be_drawn(
 ) -> bool:
     """Return whether members may have got these partitions, topic and number, by lot.
 
-    That is certain of an answer that was drawn. Any other one has to agree in what all that were
-    drawn have in common: partitions, sizes, how many stay, and who has which. Where none could be
-    drawn, members get partitions of their own topics, each of which one member gets.
+    That is certain of an answer that was drawn. Any other one has to give out partitions as it is
+    possible at all, and to agree in what is certain.
     """
-    layout = claims.layout
-    sizes = dict(zip(layout.topics, layout.counts, strict=True))
+    layout, draws = claims.layout, outcome.draws
+    counts = dict(zip(layout.topics, layout.counts, strict=True))
     if any(
-        number >= sizes.get(topic, 0) or topic not in subscription
+        number >= counts.get(topic, 0) or topic not in subscription
         for of_member, subscription in zip(assigned, state.subscriptions, strict=True)
         for topic, number in of_member
     ):
         return False
     first_id = dict(zip(layout.topics, layout.starts, strict=False))
-    seen = [{first_id[topic] + number for topic, number in of_member} for of_member in assigned]
-    draws = [[*map(set, draw)] for draw in outcome.draws]
-    if seen in draws:
+    seen = [[first_id[topic] + number for topic, number in of_member] for of_member in assigned]
+    if [*map(set, seen)] in ([*map(set, answer)] for answer in draws.answers):
         return True
-    if not draws:
-        is_whole = state.assignor == "cooperative-sticky" or len(_everything(seen)) == sum(
-            layout.counts
-        )
-        return is_whole and len({*_everything(seen)}) == len(_everything(seen))
-    owned = [set(partitions) for partitions in claims.by_member]
-    common = [set.intersection(*of_member) for of_member in zip(*draws, strict=True)]
-    return all(map(set.issubset, common, seen)) and all(
-        measure(seen) == measure(draws[0])
-        for measure in (_everything, _sizes, _sorted_sizes, partial(_kept_count, owned))
-        if all(measure(draw) == measure(draws[0]) for draw in draws)
-    )
+    everything = [*chain.from_iterable(seen)]
+    withholds = state.assignor == "cooperative-sticky"
+    if len({*everything}) < len(everything) or not (
+        withholds or len(everything) == sum(layout.counts)
+    ):
+        return False
+    if draws.sizes is None:
+        return True
+    sizes = [*map(len, seen)]
+    is_size = all(map(int.__le__, sizes, draws.sizes)) if withholds else sizes == draws.sizes
+    return is_size and _kept_count(claims, seen) == draws.kept_count
 
 
-def _everything(plan: Plan) -> list[int]:
-    return sorted(chain.from_iterable(plan))
-
-
-def _sizes(plan: Plan) -> list[int]:
-    return [*map(len, plan)]
-
-
-def _sorted_sizes(plan: Plan) -> list[int]:
-    return sorted(map(len, plan))
-
-
-def _kept_count(owned: Plan, plan: Plan) -> int:
-    return sum(map(len, map(set.intersection, owned, plan)))
-
-
-def _sizes_say(sizes: set[tuple[int, ...]]) -> str:
-    if len(sizes) == 1:
-        return "how many partitions each member gets in the end is certain"
-    if len({tuple(sorted(each)) for each in sizes}) == 1:
-        counts = min(sizes)
-        return f"members get {min(counts)} to {max(counts)} partitions in the end in any case"
-    return ""
-
-
-def _kept_says(counts: set[int]) -> str:
-    (count, *others) = counts
-    if others or not count:
-        return ""
-    return f"{plural(count, 'owned partition')} {'stays' if count == 1 else 'stay'} in any case"
+def _kept_count(claims: ClaimedIds, assigned: Sequence[Sequence[int]]) -> int:
+    pairs = zip(claims.by_member, assigned, strict=True)
+    return sum(len({*own} & {*partitions}) for own, partitions in pairs)

@@ -124,7 +124,7 @@ def _by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outco
     drawn = ((each, withheld(claims, each) if is_cooperative else {}) for each in answers)
     says = f"{state.client} goes through {things} in an order that Go draws anew each time"
     try:
-        return compare_draws(says, claims, drawn)
+        return compare_draws(says, state, claims, drawn)
     except NotModelled:
         return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, claims.layout)
     except NeverEnds as never:

@@ -38,6 +38,15 @@ def answers(client: str, groups: Sequence[Group]) -> list[Answer]:
     return [{"kafka-python": _kafka_python, "aiokafka": _aiokafka}[client](g) for g in groups]
 
 
+def consumer_command(
+    client: str, address: str, group_id: str, assignor: str, topics: Sequence[str]
+) -> list[str]:
+    """Return the command of a consumer that runs until its standard input ends."""
+    if client in GO:
+        return [_go_program(), client, address, group_id, assignor, *topics]
+    return ["node", str(_HERE / "consume.mjs"), _node_modules(), address, group_id, *topics]
+
+
 def _tool(name: str) -> str:
     path = shutil.which(name)
     if path is None:

@@ -35,6 +35,10 @@ type answer struct {
 }
 
 func main() {
+	if len(os.Args) > 1 { // LIBRARY ADDRESS GROUP ASSIGNOR TOPIC...: consume until the input ends
+		consume(os.Args[1], os.Args[2], os.Args[3], os.Args[4], os.Args[5:])
+		return
+	}
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<26)
 	out := json.NewEncoder(os.Stdout)
@@ -66,12 +70,7 @@ func assign(s state) (map[string]map[string][]int, error) {
 }
 
 func bySarama(s state) (map[string]map[string][]int, error) {
-	strategy := map[string]func() sarama.BalanceStrategy{
-		"range":              sarama.NewBalanceStrategyRange,
-		"roundrobin":         sarama.NewBalanceStrategyRoundRobin,
-		"sticky":             sarama.NewBalanceStrategySticky,
-		"cooperative-sticky": sarama.NewBalanceStrategyCooperativeSticky,
-	}[s.Assignor]()
+	strategy := saramaStrategy(s.Assignor)
 	members := map[string]sarama.ConsumerGroupMemberMetadata{}
 	for _, m := range s.Members {
 		metadata := sarama.ConsumerGroupMemberMetadata{Version: 1, Topics: m.Topics}
@@ -116,6 +115,15 @@ func bySarama(s state) (map[string]map[string][]int, error) {
 	return assigned, nil
 }
 
+func saramaStrategy(assignor string) sarama.BalanceStrategy {
+	return map[string]func() sarama.BalanceStrategy{
+		"range":              sarama.NewBalanceStrategyRange,
+		"roundrobin":         sarama.NewBalanceStrategyRoundRobin,
+		"sticky":             sarama.NewBalanceStrategySticky,
+		"cooperative-sticky": sarama.NewBalanceStrategyCooperativeSticky,
+	}[assignor]()
+}
+
 func byKafkaGo(s state) map[string]map[string][]int {
 	var balancer kafka.GroupBalancer = kafka.RangeGroupBalancer{}
 	if s.Assignor == "roundrobin" {
@@ -148,12 +156,7 @@ func byKafkaGo(s state) map[string]map[string][]int {
 }
 
 func byFranzGo(s state) (map[string]map[string][]int, error) {
-	balancer := map[string]kgo.GroupBalancer{
-		"range":              kgo.RangeBalancer(),
-		"roundrobin":         kgo.RoundRobinBalancer(),
-		"sticky":             kgo.StickyBalancer(),
-		"cooperative-sticky": kgo.CooperativeStickyBalancer(),
-	}[s.Assignor]
+	balancer := franzGoBalancer(s.Assignor)
 	var members []kmsg.JoinGroupResponseMember
 	for _, m := range s.Members {
 		metadata := kmsg.NewConsumerMemberMetadata()
@@ -206,6 +209,15 @@ func byFranzGo(s state) (map[string]map[string][]int, error) {
 		}
 	}
 	return assigned, nil
+}
+
+func franzGoBalancer(assignor string) kgo.GroupBalancer {
+	return map[string]kgo.GroupBalancer{
+		"range":              kgo.RangeBalancer(),
+		"roundrobin":         kgo.RoundRobinBalancer(),
+		"sticky":             kgo.StickyBalancer(),
+		"cooperative-sticky": kgo.CooperativeStickyBalancer(),
+	}[assignor]
 }
 
 func history(m member) []byte {
