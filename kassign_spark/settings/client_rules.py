@@ -155,6 +155,16 @@ def _static_rules() -> Iterator[Rule]:
             F.col("same_instance"),
         ),
     )
+    yield advised(
+        STRATEGY,
+        F.col("has_other_library"),
+        F.format_string(
+            'group "%s" has clients of Java and of librdkafka (range, roundrobin, '
+            "cooperative-sticky): whichever leads assigns by its own rules; let one library run in "
+            "all clients",
+            trimmed(GROUP_ID),
+        ),
+    )
     is_blank = trimmed(GROUP_ID) == ""
     yield refused(GROUP_ID, since("4.0.0") & is_blank, "must not be empty or blank")
     advice = "empty or blank: clients from 4.0 on refuse it"

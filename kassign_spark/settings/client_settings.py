@@ -13,6 +13,7 @@ from kassign_spark.settings.client_rules import (
     GROUP_ID,
     INSTANCE_ID,
     PROTOCOL,
+    STRATEGY,
     client_rules,
 )
 from kassign_spark.settings.client_types import VALUE_TYPES, wrong_values
@@ -28,6 +29,8 @@ SETTINGS = [*dict.fromkeys([*_SHOWN, *(value_type.setting for value_type in VALU
 """All that some rule looks at."""
 _NUMBERS = [*CLIENT_NUMBERS, *BROKER_NUMBERS]
 _VERSION = "client_version"
+_OF_LIBRDKAFKA = r"^((range|roundrobin|cooperative-sticky)\s*(,\s*|\z))+"
+"""Its names of assignors; Java's client has classes."""
 
 
 def check_settings(clients: DataFrame) -> DataFrame:
@@ -36,11 +39,12 @@ def check_settings(clients: DataFrame) -> DataFrame:
     Rules: the types, ranges and choices of all settings that the client knows; heartbeat below
     session, three heartbeats in a session; the broker's limits of the session timeout; request
     timeout above the session timeout before 2.0; `group.instance.id` well formed and used by one
-    client of a group; `group.id` not blank; assignor classes that the version has, none twice; what
-    `group.protocol` allows, and what has no effect or a surprise with the new one; and a broker's
-    `group.consumer.*` and a group's `consumer.*` settings (KIP-848): their client_version is the
-    broker's. A setting that is left out has the default of the client's version. Settings
-    without a rule, and null values, are not looked at.
+    client of a group; clients of Java and of librdkafka in one group; `group.id` not blank;
+    assignor classes that the version has, none twice; what `group.protocol` allows, and
+    what has no effect or a surprise with the new one; and a broker's `group.consumer.*` and a
+    group's `consumer.*` settings (KIP-848): their client_version is the broker's. A setting that is
+    left out has the default of the client's version. Settings without a rule, and null values, are
+    not looked at.
 
     Args:
         clients: one row per client and setting: client string (any name, unique), client_version
@@ -108,7 +112,11 @@ def refused_as_consumer(clients: DataFrame) -> DataFrame:
 
 
 def _by_client(rows: DataFrame) -> DataFrame:
-    """One row per client: client, versions, version, setting_value, number, same_instance."""
+    """One row per client: client, versions, version, given, number and two of its group.
+
+    same_instance: clients of its instance id; has_other_library: whether clients of Java and of
+    librdkafka are in it.
+    """
     values = rows.groupBy("client", "setting").agg(F.min("value").alias("value"))
     entries = "collect_list(if(setting is null, null, struct(setting, value)))"
     settings = values.groupBy("client").agg(
@@ -120,6 +128,7 @@ def _by_client(rows: DataFrame) -> DataFrame:
         settings, on=versions["client"].eqNullSafe(settings["client"]), how="inner"
     )
     instance = Window.partitionBy(trimmed(GROUP_ID), trimmed(INSTANCE_ID))
+    group = Window.partitionBy(trimmed(GROUP_ID))
     return clients.select(
         versions["client"],
         "versions",
@@ -132,6 +141,11 @@ def _by_client(rows: DataFrame) -> DataFrame:
             setting_value(GROUP_ID).isNotNull() & setting_value(INSTANCE_ID).isNotNull(),
             F.count("*").over(instance),
         ).alias("same_instance"),
+        (
+            setting_value(GROUP_ID).isNotNull()
+            & (F.count_if(trimmed(STRATEGY).rlike(_OF_LIBRDKAFKA)).over(group) > 0)
+            & (F.count_if(trimmed(STRATEGY).contains("Assignor")).over(group) > 0)
+        ).alias("has_other_library"),
     )
 
 

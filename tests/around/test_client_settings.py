@@ -392,6 +392,22 @@ def test_a_static_id_belongs_to_one_client_of_a_group(spark: SparkSession) -> No
     assert 'group "g" has 2 clients of this id' in got[0][4]
 
 
+def test_clients_of_several_libraries_in_one_group(spark: SparkSession) -> None:
+    java, others = f"{PACKAGE}RangeAssignor", "range, roundrobin"
+    clients = {
+        "java": {"group.id": "mixed", STRATEGY: java},
+        "python": {"group.id": " mixed", STRATEGY: others},
+        "default": {"group.id": "mixed"},
+        "alone": {"group.id": "other", STRATEGY: java},
+        "no group": {STRATEGY: java},
+        "nor this": {STRATEGY: others},
+    }
+    rows = [(name, NEW, *of) for name, given in clients.items() for of in given.items()]
+    advised = [row for row in rows_of(spark, *rows) if row[1] == STRATEGY and row[3] == ADVICE]
+    assert {row[0] for row in advised} == {"java", "python", "default"}
+    assert all('group "mixed" has clients of Java and' in row[4] for row in advised)
+
+
 def test_clients_that_cannot_be_checked_are_reported(spark: SparkSession) -> None:
     got = rows_of(
         spark,
