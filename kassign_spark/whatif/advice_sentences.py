@@ -7,10 +7,11 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.client_libraries import CLIENTS
 from kassign_spark.display import plural
 from kassign_spark.groups.group_names import member_ids
 from kassign_spark.groups.numbers import Longs
-from kassign_spark.whatif.candidates import ASSIGNOR, MEMBERS, SUBSCRIPTION, GroupFacts
+from kassign_spark.whatif.candidates import ASSIGNOR, CLIENT, MEMBERS, SUBSCRIPTION, GroupFacts
 from kassign_spark.whatif.changes import Changes
 
 _NAMES_SHOWN = 3
@@ -39,6 +40,9 @@ def change_of(known: GroupFacts, changes: Changes, copy: int, kind: int) -> Desc
         return Described(
             f"let {_some(members, 'member')} read {_some(topics, 'topic')} as well", members, topics
         )
+    if kind == CLIENT:
+        client, assignor = CLIENTS[known.batch.leading_client[group]], KAFKAS[known.assignor[group]]
+        return Described(f"let Java's client or franz-go lead, whose {assignor} is not {client}'s")
     if kind == MEMBERS:
         return _other_number(known, changes, copy)
     (row,) = range(*_of(changes.grown, copy).indices(len(changes.grown)))

@@ -25,10 +25,11 @@ def advise(
     few can read (the dense part of ``bottlenecks``), or all to everything; more members, up to
     double, subscribed like the most loaded one, and fewer, down to half, without the least loaded
     ones (of groups with differing subscriptions only those that have nothing); more partitions of
-    the largest topic that its readers do not divide; and ``group.instance.id``, where a restart of
-    the most loaded member, which leaves and comes back under another id, moves partitions. Each is
-    a rebalance from what is owned, by the group's own assignor unless that is the change; compared
-    is with the rebalance that it would have without any change. Racks are not looked at.
+    the largest topic that its readers do not divide; Java's client where another library leads; and
+    ``group.instance.id``, where a restart of the most loaded member, which leaves and comes back
+    under another id, moves partitions. Each is a rebalance from what is owned, by the group's own
+    assignor unless that is the change; compared is with the rebalance that it would have without
+    any change. Racks are not looked at.
 
     Groups of group_type `consumer` are left out: their coordinator assigns, not one of these.
 
@@ -42,12 +43,12 @@ def advise(
     Returns:
         One row per group and change that gains something: cluster_id string (where the inputs have
         it), group_id string, rank int: from 1, by gain for each partition that moves or pauses,
-        change string: `assignor`, `subscription`, `members`, `partitions` or `group.instance.id`
-        (the last of its group), detail string: what to do, in words, assignor string: what the
-        change is with, member_ids `array<string>`: who subscribes, who goes, whom the new ones are
-        like, or who restarts; else null, topics `array<string>`: of `subscription` and
-        `partitions`, member_count int: of `members`, num_partitions int: of `partitions`,
-        max_before bigint, max_after bigint: the largest load, spread_before bigint,
+        change string: `assignor`, `subscription`, `members`, `partitions`, `client` (another
+        library leads) or `group.instance.id` (the last of its group), detail string: what to do, in
+        words, assignor string: what the change is with, member_ids `array<string>`: who subscribes,
+        who goes, whom the new ones are like, or who restarts; else null, topics `array<string>`: of
+        `subscription` and `partitions`, member_count int: of `members`, num_partitions int: of
+        `partitions`, max_before bigint, max_after bigint: the largest load, spread_before bigint,
         spread_after bigint: between the largest and the least, idle_before int, idle_after int:
         members with nothing, moved bigint: partitions that change their owner, paused bigint:
         partitions that a member which stays stops reading for a while, rounds int, gain bigint: by

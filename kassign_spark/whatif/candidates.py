@@ -8,15 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.client_libraries import ASSIGNORS_OF_CLIENT, CLIENTS, JAVA
 from kassign_spark.graph.class_batch import ClassGraph, Subscribed
 from kassign_spark.graph.levels import Levels
 from kassign_spark.groups.batch import Batch
+from kassign_spark.groups.leading_clients import SEVERAL
 from kassign_spark.groups.numbers import Flags, Longs, place_in_run, ranges, rows_by, starts
 from kassign_spark.whatif.changes import NOTHING, Changes, together
 from kassign_spark.whatif.evenness import Evenness
 
-ASSIGNOR, SUBSCRIPTION, MEMBERS, PARTITIONS, INSTANCE_ID = range(5)
-KINDS = ("assignor", "subscription", "members", "partitions", "group.instance.id")
+ASSIGNOR, SUBSCRIPTION, MEMBERS, PARTITIONS, CLIENT, INSTANCE_ID = range(6)
+KINDS = ("assignor", "subscription", "members", "partitions", "client", "group.instance.id")
 _ALL_NUMBERS = 8
 """Number of members up to which all numbers are tried; beyond it only those where something
 changes."""
@@ -38,16 +41,32 @@ class GroupFacts(NamedTuple):
 def candidates(known: GroupFacts) -> tuple[Longs, Changes]:
     """List the changes to try, and of each its kind."""
     # By kind.
-    makers = (_other_assignors, _more_subscriptions, _other_numbers_of_members, _more_partitions)
+    makers = (
+        _other_assignors,
+        _more_subscriptions,
+        _other_numbers_of_members,
+        _more_partitions,
+        _another_library,
+    )
     made = [(kind, change) for kind, maker in enumerate(makers) for change in maker(known)]
     kinds = [np.full(len(change.group), kind) for kind, change in made]
     return np.concatenate([NOTHING, *kinds]), together([change for _, change in made])
 
 
 def _other_assignors(known: GroupFacts) -> list[Changes]:
-    groups = np.flatnonzero(_partitions(known) > 0)
-    others = [groups[known.assignor[groups] != number] for number in range(4)]
-    return [Changes(some, np.full(len(some), number)) for number, some in enumerate(others)]
+    has_partitions, changes = _partitions(known) > 0, []
+    for number, assignor in enumerate(KAFKAS):
+        having = [n for n, client in enumerate(CLIENTS) if assignor in ASSIGNORS_OF_CLIENT[client]]
+        has_assignor = np.isin(known.batch.leading_client, [SEVERAL, *having])
+        some = np.flatnonzero(has_partitions & has_assignor & (known.assignor != number))
+        changes.append(Changes(some, np.full(len(some), number)))
+    return changes
+
+
+def _another_library(known: GroupFacts) -> list[Changes]:
+    """Groups that another library than Java's leads, with the same assignor of Java's."""
+    groups = np.flatnonzero(known.batch.leading_client > CLIENTS.index(JAVA))
+    return [Changes(groups, known.assignor[groups], led_by_java=np.arange(len(groups)))]
 
 
 def _more_subscriptions(known: GroupFacts) -> list[Changes]:

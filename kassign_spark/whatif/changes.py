@@ -32,6 +32,7 @@ class Changes(NamedTuple):
         added, added_like: which copies have a further member, that subscribes like this one.
         reads, reading_member, read_topic: which copies' members subscribe to a further topic.
         grown, grown_topic, grown_size: which copies' topics have more partitions.
+        led_by_java: which copies run Java's client in all members.
     """
 
     group: Longs
@@ -46,9 +47,10 @@ class Changes(NamedTuple):
     grown: Longs = NOTHING
     grown_topic: Longs = NOTHING
     grown_size: Longs = NOTHING
+    led_by_java: Longs = NOTHING
 
 
-_OF_COPIES = ("dropped", "added", "reads", "grown")
+_OF_COPIES = ("dropped", "added", "reads", "grown", "led_by_java")
 
 
 def together(parts: list[Changes]) -> Changes:
@@ -129,7 +131,7 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
         rack=np.zeros(len(copies.like), np.int64),
         assignor=batch.assignor[copies.like],
         regex=batch.regex[copies.like],
-        client=batch.client[copies.like],
+        client=np.where(np.isin(copies.copy, changes.led_by_java), 0, batch.client[copies.like]),
         is_leader=batch.is_leader[copies.like],
         subscription=set_of_member,
         list_topics=batch.topic_name[topic][set_topic],

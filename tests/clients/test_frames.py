@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark import assign, predict, rebalance
+from kassign_spark import advise, assign, predict, rebalance
 from kassign_spark.errors import InputError
 from kassign_spark.settings import Settings
 from tests import builders
@@ -86,6 +86,30 @@ def test_several_clients_in_a_group(spark: SparkSession) -> None:
         "the leader is not known, and java and sarama answer differently",
     )
     assert _held(predicted, "led")["m1"] == [0, 4, 7, 11]
+
+
+def test_advice_to_let_another_library_lead(spark: SparkSession) -> None:
+    """kafka-go begins each topic with its first member; kafka-python leaves static members out."""
+    names = [f"t{n}" for n in range(6)]
+    one_each = [
+        row | {"topics": names} for row in _group("kafka-go", "roundrobin", *["kafka-go"] * 3)
+    ]
+    static = _group("kafka-python", "range", *["kafka-python"] * 3)
+    for row, instance in zip(static, ("a", None, "c"), strict=True):
+        row["group_instance_id"] = instance
+    rows = [*one_each, *static, *_group("sarama", "range", *["sarama"] * 3)]
+    members = builders.members(spark, rows)
+    topics = builders.topics(spark, {**dict.fromkeys(names, 1), "t": 12})
+    advice = advise(members, topics).collect()
+    of_client = {row.group_id: row for row in advice if row.change == "client"}
+    assert {name: (row.max_before, row.max_after) for name, row in of_client.items()} == {
+        "kafka-go": (6, 2),
+        "kafka-python": (6, 4),
+    }
+    assert of_client["kafka-go"].detail == (
+        "let Java's client or franz-go lead, whose roundrobin is not kafka-go's"
+    )
+    assert {row.assignor for row in advice if row.group_id == "kafka-go"} <= {"range", "roundrobin"}
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,8 @@ def _changed(group: MixedGroup, row: dict[str, Any]) -> MixedGroup:
 BEFORE = dict(zip(GROUPS, _counted(list(GROUPS.values()), list(OWN.values())), strict=True))
 
 
-@pytest.mark.parametrize("kind", KINDS[:-1])
+# These groups are all of Java's client.
+@pytest.mark.parametrize("kind", [kind for kind in KINDS[:-1] if kind != "client"])
 def test_every_row_is_what_its_change_gives(kind: str) -> None:
     rows = [row for row in ROWS if row["change"] == kind]
     assert len(rows) > 30
