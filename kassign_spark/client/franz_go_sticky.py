@@ -1,4 +1,4 @@
-"""The sticky assignors of franz-go, for members that subscribe alike (kgo's internal/sticky, 1.22).
+"""The sticky assignors of franz-go (kgo's internal/sticky, 1.22).
 
 The library numbers topics in the order of a Go map, which is drawn anew in each call, and so is the
 order in which partitions return to an earlier owner. Nothing else is drawn.
@@ -8,11 +8,16 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, permutations
 from math import factorial
 from random import Random
+from typing import TypeVar
 
-from kassign_spark.client.group_state import ClaimedIds, GroupState
-from kassign_spark.client.lots import SEED, NotModelled, are_alike, count_draws
+from kassign_spark.client.franz_go_differing import Readers, assign_differing, swap_out
+from kassign_spark.client.group_state import ClaimedIds, GroupState, Layout, topics_of_members
+from kassign_spark.client.lots import SEED, are_alike, count_draws
+from kassign_spark.client.member_heap import MemberHeap
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client_libraries import FRANZ_GO
+
+_Topic = TypeVar("_Topic")
 
 
 def draw_answers(state: GroupState, claims: ClaimedIds) -> Iterator[list[list[int]]]:
@@ -26,19 +31,25 @@ def draw_answers(state: GroupState, claims: ClaimedIds) -> Iterator[list[list[in
         answers, partitions by member.
 
     Raises:
-        NotModelled: members subscribe to different topics.
+        NotModelled: as ``franz_go_differing.assign_differing``.
     """
-    if not are_alike(state):
-        raise NotModelled
     order = members_in_order(FRANZ_GO, state.member_ids, state.member_instances)
     assert order is not None, "the library's comparison is an order"
-    layout = claims.layout
     owner, older = _claims(state, claims, order)
+    if are_alike(state):
+        return _dealt(claims.layout, order, owner, older)
+    return _stolen(state, claims.layout, order, owner, older)
+
+
+def _dealt(
+    layout: Layout, order: list[int], owner: dict[int, int], older: dict[int, int]
+) -> Iterator[list[list[int]]]:
+    """Deal partitions to members that all subscribe alike."""
     free = [[p for p in layout.existing(t) if p not in owner] for t in range(len(layout.topics))]
     open_topics = [partitions for partitions in free if partitions]
     drawing = Random(SEED)
     for topics in _orders(open_topics, drawing, layout.partition_count, is_drawn=len(older) > 1):
-        plan: list[list[int]] = [[] for _ in state.member_ids]
+        plan: list[list[int]] = [[] for _ in order]
         for partition, member in owner.items():
             plan[member].append(partition)
         # What is claimed twice returns, in the order of another Go map.
@@ -47,7 +58,7 @@ def draw_answers(state: GroupState, claims: ClaimedIds) -> Iterator[list[list[in
             if len(plan[member]) + 1 < len(plan[holder]):
                 plan[holder].remove(partition)
                 plan[member].append(partition)
-        takers = _takers([*map(len, plan)], order, sum(map(len, open_topics)))
+        takers = MemberHeap(order, [*map(len, plan)]).take(sum(map(len, open_topics)))
         for partition, member in zip(chain.from_iterable(topics), takers, strict=True):
             plan[member].append(partition)
         # Whoever gives partitions gives those with the highest numbers, of all topics in turn.
@@ -57,9 +68,49 @@ def draw_answers(state: GroupState, claims: ClaimedIds) -> Iterator[list[list[in
         yield plan
 
 
+def _stolen(
+    state: GroupState,
+    layout: Layout,
+    order: list[int],
+    owner: dict[int, int],
+    older: dict[int, int],
+) -> Iterator[list[list[int]]]:
+    """Let members that subscribe to different topics steal; they are numbered in their order."""
+    number = {member: place for place, member in enumerate(order)}
+    topics_of = topics_of_members(state, layout)
+    subscribed = [{*topics_of[member]} for member in order]
+    all_topics = [*range(len(layout.topics))]
+    drawing = Random(SEED)
+    for topics in _orders(all_topics, drawing, layout.partition_count, is_drawn=len(older) > 1):
+        partitions = [layout.existing(topic) for topic in topics]
+        readers = Readers(
+            partitions,
+            [[m for m, own in enumerate(subscribed) if topic in own] for topic in topics],
+            [[place for place, t in enumerate(topics) if t in own] for own in subscribed],
+        )
+        plan: list[list[int]] = [[] for _ in order]
+        holder: dict[int, int] = {}
+        for topic, of_topic in zip(topics, partitions, strict=True):
+            for partition in of_topic:
+                member = number.get(owner.get(partition, -1), -1)
+                if member >= 0 and topic in subscribed[member]:
+                    plan[member].append(partition)
+                    holder[partition] = member
+        for partition in drawing.sample([*older], len(older)):
+            member, now = number[older[partition]], holder.get(partition)
+            if layout.topic_of[partition] not in subscribed[member]:
+                continue
+            if now is None or len(plan[member]) + 1 < len(plan[now]):
+                if now is not None:
+                    swap_out(plan[now], partition)
+                plan[member].append(partition)
+        answer = assign_differing(readers, plan)
+        yield [answer[number[member]] for member in range(len(order))]
+
+
 def _orders(
-    topics: list[list[int]], drawing: Random, partition_count: int, *, is_drawn: bool
-) -> Iterator[Sequence[list[int]]]:
+    topics: list[_Topic], drawing: Random, partition_count: int, *, is_drawn: bool
+) -> Iterator[Sequence[_Topic]]:
     """Return all orders of topics; or some, if they are too many or something else is drawn too."""
     count = count_draws(partition_count)
     if is_drawn or factorial(len(topics)) > count:
@@ -118,31 +169,6 @@ def _claims(
         {partition: member for partition, (_, member) in owner.items()},
         {partition: member for partition, (_, member) in older.items()},
     )
-
-
-def _takers(counts: list[int], order: Sequence[int], free_count: int) -> list[int]:
-    """Return who gets each free partition in turn: the top of a heap of members by their counts."""
-    heap = [*order]
-    for place in reversed(range(len(heap) // 2)):
-        _sink(heap, place, counts)
-    takers = []
-    for _ in range(free_count):
-        takers.append(heap[0])
-        counts[heap[0]] += 1
-        _sink(heap, 0, counts)
-    return takers
-
-
-def _sink(heap: list[int], place: int, counts: list[int]) -> None:
-    """Restore the heap below a place: the member with the fewest partitions is on top."""
-    while (child := 2 * place + 1) < len(heap):
-        other = child + 1
-        if other < len(heap) and counts[heap[other]] < counts[heap[child]]:
-            child = other
-        if counts[heap[place]] <= counts[heap[child]]:
-            return
-        heap[place], heap[child] = heap[child], heap[place]
-        place = child
 
 
 def _level(plan: list[list[int]], order: Sequence[int]) -> None:

@@ -97,12 +97,15 @@ class Draws(NamedTuple):
         answers: some that were drawn, each like ``Outcome.assigned``.
         sizes: how many partitions each member gets in any case, with those that it gets later;
             None: that is not certain.
-        kept_count: how many partitions stay with their owners, where ``sizes`` are certain.
+        sorted_sizes: the same, ascending, where it is not certain who gets how many; None: neither
+            is this.
+        kept_count: how many partitions stay with their owners; None: that is not certain.
     """
 
     answers: Sequence[list[list[int]]] = ()
     sizes: list[int] | None = None
-    kept_count: int = 0
+    sorted_sizes: list[int] | None = None
+    kept_count: int | None = None
 
 
 class Outcome(NamedTuple):

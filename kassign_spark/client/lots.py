@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
 from kassign_spark.client.group_state import DRAWN, OK, ClaimedIds, Draws, GroupState, Outcome
+from kassign_spark.client_libraries import FRANZ_GO
 from kassign_spark.display import plural
 
 SEED = 0
@@ -37,7 +38,7 @@ def compare_draws(
     """Compare the answers that can be drawn; one is enough if all are the same.
 
     If members subscribe alike, each one's size and the number of partitions that stay are the same
-    in all answers.
+    in all answers. Otherwise franz-go gives the same sizes, but not always to the same members.
 
     Args:
         reason: where the lot comes in.
@@ -67,13 +68,18 @@ def compare_draws(
     if not is_drawn:
         return first
     nothing: list[list[int]] = [[] for _ in sizes]
-    if not are_alike(state):
-        return Outcome(DRAWN, reason, nothing, {}, claims.layout, draws=Draws(drawn))
-    certain = [reason, "how many partitions each member gets in the end is certain"]
-    if kept_count:
+    draws = Draws(drawn)
+    certain = [reason]
+    if are_alike(state):
+        draws = Draws(drawn, sizes, sorted(sizes), kept_count)
+        certain.append("how many partitions each member gets in the end is certain")
+    elif state.client == FRANZ_GO:
+        draws = Draws(drawn, None, sorted(sizes), kept_count)
+        least, most = min(sizes), max(sizes)
+        certain.append(f"members get {least} to {most} partitions in the end in any case")
+    if draws.kept_count:
         stays = "stays" if kept_count == 1 else "stay"
         certain.append(f"{plural(kept_count, 'owned partition')} {stays} in any case")
-    draws = Draws(drawn, sizes, kept_count)
     return Outcome(DRAWN, "; ".join(certain), nothing, {}, claims.layout, draws=draws)
 
 
@@ -106,11 +112,12 @@ def may_be_drawn(
         withholds or len(everything) == sum(layout.counts)
     ):
         return False
-    if draws.sizes is None:
-        return True
     sizes = [*map(len, seen)]
-    is_size = all(map(int.__le__, sizes, draws.sizes)) if withholds else sizes == draws.sizes
-    return is_size and _kept_count(claims, seen) == draws.kept_count
+    if withholds:
+        is_size = draws.sizes is None or all(map(int.__le__, sizes, draws.sizes))
+    else:
+        is_size = draws.sizes in (None, sizes) and draws.sorted_sizes in (None, sorted(sizes))
+    return is_size and draws.kept_count in (None, _kept_count(claims, seen))
 
 
 def _kept_count(claims: ClaimedIds, assigned: Sequence[Sequence[int]]) -> int:

@@ -25,7 +25,7 @@ _STICKY = ("sticky", "cooperative-sticky")
 @pytest.mark.parametrize(
     ("client", "assignor", "least_certain"),
     [
-        *(("franz-go", assignor, 1.9) for assignor in _STICKY),
+        *(("franz-go", assignor, 2.2) for assignor in _STICKY),
         *(("sarama", assignor, 1.3) for assignor in _STICKY),
     ],
 )
@@ -115,6 +115,9 @@ def _check_certain(group: Group, detail: str, seen: Sequence[Answer]) -> None:
     sizes = [[len(plan[member.member_id]) for member in group.members] for plan in plans]
     if "each member gets" in detail:
         assert sizes == sizes[:1] * len(sizes), group
+    limits = re.search(r"members get (\d+) to (\d+) ", detail)
+    if limits:
+        assert {(str(min(each)), str(max(each))) for each in sizes} == {limits.groups()}, group
     kept = re.search(r"(\d+) owned partitions? stays? ", detail)
     if kept:
         for plan in plans:
