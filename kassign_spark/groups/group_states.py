@@ -59,17 +59,19 @@ class States:
         sizes = self._sizes[topics]
         generations = self._generations[members]
         clients: tuple[str, ...] = (JAVA,)
+        member_clients: list[str] = []
         is_leader = self._is_leader[members]
         if self._leading is not None:
             leading = self._leading[group]
             running = (CLIENTS[leading],) if leading >= 0 else self._clients[members]
-            # What a library has not is asked of Java's.
-            having = (of if assignor in ASSIGNORS_OF_CLIENT[of] else JAVA for of in running)
+            # What a library has not is asked of Java's, as if all members were its.
+            having = [of if assignor in ASSIGNORS_OF_CLIENT[of] else JAVA for of in running]
             clients = tuple(dict.fromkeys(having))
+            member_clients = self._clients[members] if having == [*running] else []
         return GroupState(
             assignor=assignor,
             clients=clients,
-            member_clients=() if self._leading is None else self._clients[members],
+            member_clients=member_clients,
             leader=is_leader.index(True) if True in is_leader else None,
             member_ids=self._ids[members],
             subscriptions=self._lists[members],

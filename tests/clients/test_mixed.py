@@ -8,7 +8,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from kassign_spark import predict
+from kassign_spark import explain, predict
 from tests import builders
 from tests.clients.libraries import answers
 from tests.kafka.oracle import Group, Member
@@ -53,6 +53,19 @@ def test_verdicts(spark: SparkSession) -> None:
         assert (row.detail is None) == (detail is None)
     shares = [(counts.get((f"g{n}", "m1"), 0), counts.get((f"g{n}", "m2"), 0)) for n in (2, 3, 6)]
     assert shares == [(22, 0), (11, 11), (11, 11)]
+
+
+def test_an_assignor_that_the_library_lacks_is_javas(spark: SparkSession) -> None:
+    """Though Java could not read kafka-go's members: nobody leads the group so."""
+    rows = _members(0, "kafka-go", "kafka-go", "range")
+    members, topics = builders.members(spark, rows), builders.topics(spark, {"t": 4})
+    plan = builders.assignment(spark, builders.held("m1: tp0 tp2; m2: tp1 tp3", "g0"))
+    (row,) = explain(plan, members, topics).collect()
+    assert (row.assignor, row.detail) == (
+        "roundrobin",
+        "its own assignor range differs in 2 partitions: t-1 is with m2, not with m1; sticky, "
+        "cooperative-sticky would give the same",
+    )
 
 
 def test_what_java_and_kafka_python_do_with_short_bytes(spark: SparkSession) -> None:
