@@ -97,7 +97,10 @@ def _of_several(state: GroupState) -> Outcome:
         for each in outcomes
     ):
         return first
-    says = f"the leader is not known, and {' and '.join(state.clients)} answer differently"
+    says = (
+        f"the leader is not known, and {' and '.join(state.clients)} answer differently: this is "
+        f"{state.client}'s answer; set is_leader of a member for that of its library"
+    )
     return first._replace(verdict=INEXACT, detail=says)
 
 

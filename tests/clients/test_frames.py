@@ -83,7 +83,8 @@ def test_several_clients_in_a_group(spark: SparkSession) -> None:
     assert verdicts["led"] == ("ok", None)
     assert verdicts["unlike"] == (
         "inexact",
-        "the leader is not known, and java and sarama answer differently",
+        "the leader is not known, and java and sarama answer differently: this is java's answer; "
+        "set is_leader of a member for that of its library",
     )
     assert _held(predicted, "led")["m1"] == [0, 4, 7, 11]
 
