@@ -44,7 +44,9 @@ CLIENT_IDS = {
     "rdkafka": LIBRDKAFKA,
     "kgo": FRANZ_GO,
     "sarama": SARAMA,
+    # Before 2.3 it was what aiokafka is made from.
+    **{f"kafka-python-{version}": AIOKAFKA for version in ("0.", "1.", "2.0.", "2.1.", "2.2.")},
     "kafka-python-": KAFKA_PYTHON,
     "aiokafka-": AIOKAFKA,
 }
-"""What the client ids of libraries begin with, where nobody has set another."""
+"""What the client ids of libraries begin with, where nobody has set another; the first counts."""

@@ -64,6 +64,7 @@ _CASES = [
     ("kafka-go", "range", "prog@host", _bytes(1, _NULL)[:-4], "kafka-go"),
     ("its racks", "range", "prog@host", _bytes(1, _sized(b"rack"))[:-4], "kafka-go"),
     ("kafka-python", "range", "kafka-python-3.0.12", _bytes(0, _EMPTY), "kafka-python"),
+    ("of 2.2", "range", "kafka-python-2.2.15", _bytes(0, _EMPTY), "aiokafka"),
     ("aiokafka", "roundrobin", "aiokafka-0.14.0", None, "aiokafka"),
     ("kafkajs", "RoundRobinAssigner", "kafkajs", _bytes(0, _EMPTY), "kafkajs"),
     ("nothing", "range", None, None, None),
