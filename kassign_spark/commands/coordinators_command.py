@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> Outcome:
         sums = {"groups": F.count(F.lit(1)), "unnamed": F.expr(f"count_if({named.broken})")}
         by_group, counted = hold(of_groups, sums)
         if counted["unnamed"]:
-            refuse_problems(broken_rows("members", conform(members, MEMBERS), [named]))
+            refuse_problems(broken_rows(MEMBERS, conform(members, MEMBERS), [named]))
         load = hold(of_brokers).frame
         write_tables(spark, args, coordinators=by_group, load=load)
         brokers = load.where("coordinator IS NOT NULL")

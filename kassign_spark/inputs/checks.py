@@ -26,7 +26,7 @@ from kassign_spark.limits import (
     PARTITIONS_OF_A_GROUP,
     PARTITIONS_OF_A_TOPIC,
 )
-from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, OWNED_IN_ORDER, Table
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, OWNED_IN_ORDER, TOPICS, Table
 from kassign_spark.spark_versions import union_by_name
 from kassign_spark.workers import check_workers
 
@@ -117,7 +117,7 @@ def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
         SchemaError: columns are missing or of the wrong type.
         InputError: rows break rules; the first ones are spelled out.
     """
-    refuse_problems(broken_rows(table.name, conform(frame, table), owned_rules()))
+    refuse_problems(broken_rows(table, conform(frame, table), owned_rules()))
 
 
 def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
@@ -143,11 +143,12 @@ def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
 
 def row_refusals(inputs: Inputs) -> DataFrame:
     """Return the part of ``refusals`` that concerns a single row or topic."""
+    topics_form = topics_table(inputs.topics)
     problems = [
-        broken_rows("members", inputs.members, member_rules()),
-        broken_rows("topics", inputs.topics, rules_of_topics(inputs.topics)),
+        broken_rows(MEMBERS, inputs.members, member_rules()),
+        broken_rows(topics_form, inputs.topics, rules_of_topics(inputs.topics)),
     ]
-    if "num_partitions" in inputs.topics.columns:
+    if topics_form is TOPICS:
         counts = given_differently(
             inputs.topics, "num_partitions", "differing_counts", ["least", "most"], " partitions"
         )
@@ -155,7 +156,7 @@ def row_refusals(inputs: Inputs) -> DataFrame:
     else:
         problems.append(_partition_gaps(inputs.topics))
     if inputs.owned is not None:
-        problems.append(broken_rows("owned", inputs.owned, owned_rules()))
+        problems.append(broken_rows(OWNED, inputs.owned, owned_rules()))
     return union_by_name(problems)
 
 
@@ -230,23 +231,30 @@ TOO_LARGE = {
 }
 
 
-def as_problems(frame: DataFrame, problem: str, detail: str) -> DataFrame:
-    """Return ``frame`` with the columns of a problem; missing ones are null.
+def as_problems(
+    frame: DataFrame, problem: str, detail: str, about: Sequence[str] = GROUP_KEY
+) -> DataFrame:
+    """Return ``frame`` with the columns of a problem.
 
-    The problem's name is empty where a column has it; ``detail`` is SQL.
+    Args:
+        frame: a row for each problem.
+        problem: its name; empty where a column has it.
+        detail: SQL.
+        about: the columns of a problem that the frame has; to ask it for them would take a server
+            of Spark Connect as long as a small query.
     """
-    names, types = set(frame.columns), {"partition": "bigint"}
-    about = (
-        f"cast({name if name in names else 'null'} as {types.get(name, 'string')}) as {name}"
+    types = {"partition": "bigint"}
+    columns = (
+        f"cast({name if name in about else 'null'} as {types.get(name, 'string')}) as {name}"
         for name in PROBLEM[:5]
     )
     named = f"'{problem}' as problem" if problem else "problem"
-    return frame.selectExpr(*about, named, f"{detail} as detail")
+    return frame.selectExpr(*columns, named, f"{detail} as detail")
 
 
-def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
-    """List the rows of a table that break rules: the columns of a problem."""
-    names = frame.columns
+def broken_rows(table: Table, frame: DataFrame, rules: list[Rule]) -> DataFrame:
+    """List the rows of a conforming table that break rules: the columns of a problem."""
+    names = table.columns.names
     keys = [column for column in ("group_id", "member_id", "topic") if column in names]
     named = ", ".join(
         f"if({column} is null, '', concat(' {column}=', {shown(column)}))" for column in keys
@@ -254,18 +262,19 @@ def broken_rows(table: str, frame: DataFrame, rules: list[Rule]) -> DataFrame:
     at = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
     cases = []
     for rule in rules:
-        about = f"table {table}, column {rule.column}: {{}}{{}}: {{}}"
+        about = f"table {table.name}, column {rule.column}: {{}}{{}}: {{}}"
         detail = says(about, rule.value, at, rule.advice)
         problem = f"named_struct('problem', '{rule.problem}', 'detail', {detail})"
         cases.append(f"if({rule.broken}, {problem}, null)")
     found_in_row = f"inline(array_compact(array({', '.join(cases)})))"
-    return as_problems(frame.selectExpr("*", found_in_row), "", "detail")
+    return as_problems(frame.selectExpr("*", found_in_row), "", "detail", names)
 
 
 def _duplicate_members(members: DataFrame) -> DataFrame:
     duplicates = members.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("rows"))
     named = duplicates.where("rows > 1 and member_id != '' and group_id != ''")
-    return as_problems(named, "duplicate_member", duplicate_says("rows"))
+    about = (*GROUP_KEY, "member_id")
+    return as_problems(named, "duplicate_member", duplicate_says("rows"), about)
 
 
 def duplicate_says(rows: str, table: str = "members") -> str:
@@ -318,7 +327,7 @@ def unknown_assignors(members: DataFrame, known: Collection[str]) -> DataFrame:
         *map(shown, ("assignor", "member_id", "group_id")),
     )
     unknown = members.where(~F.col("assignor").isin(*known))
-    return as_problems(unknown, "assignor_unusable", detail)
+    return as_problems(unknown, "assignor_unusable", detail, (*GROUP_KEY, "member_id"))
 
 
 def given_differently(
@@ -337,7 +346,7 @@ def given_differently(
         shown("topic"),
         *values,
     )
-    return as_problems(ranges.where("least < most"), problem, detail)
+    return as_problems(ranges.where("least < most"), problem, detail, ("cluster_id", "topic"))
 
 
 def _partition_gaps(topics: DataFrame) -> DataFrame:
@@ -351,4 +360,5 @@ def _partition_gaps(topics: DataFrame) -> DataFrame:
         "given",
         "last",
     )
-    return as_problems(counts.where("given <= last"), "partition_gap", detail)
+    gaps = counts.where("given <= last")
+    return as_problems(gaps, "partition_gap", detail, ("cluster_id", "topic"))

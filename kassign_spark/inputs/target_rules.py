@@ -17,7 +17,7 @@ from kassign_spark.inputs.rules import (
     text,
 )
 from kassign_spark.limits import MEMBERS_OF_A_GROUP
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, TARGET, TOPICS
 from kassign_spark.spark_versions import union_by_name
 
 _TOPIC_ID = r"\A[A-Za-z0-9_-]{22}\z"
@@ -129,6 +129,7 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
                 shown("member_id"),
                 shown("group_id"),
             ),
+            (*GROUP_KEY, "member_id"),
         ),
         as_problems(
             shared.where("rows > 1"),
@@ -141,6 +142,7 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
                 "rows",
                 shown("group_id"),
             ),
+            _PARTITION_KEY,
         ),
     ]
     return union_by_name(problems)
@@ -152,14 +154,14 @@ def consumer_problems(
     """List what is wrong with regexes of members, topic ids and a target: columns of a problem."""
     problems = []
     if inputs.has_regexes:
-        problems.append(broken_rows("members", with_regex_problems(members), regex_rules()))
+        problems.append(broken_rows(MEMBERS, with_regex_problems(members), regex_rules()))
     if "topic_id" in inputs.topics.columns:
         details = [shown("least"), shown("most")]
-        problems.append(broken_rows("topics", inputs.topics, topic_id_rules()))
+        problems.append(broken_rows(TOPICS, inputs.topics, topic_id_rules()))
         problems.append(
             given_differently(inputs.topics, "topic_id", "differing_topic_ids", details)
         )
     if target is not None:
-        problems.append(broken_rows("target", target, target_rules()))
+        problems.append(broken_rows(TARGET, target, target_rules()))
         problems.append(_target_problems(target, inputs.members))
     return problems

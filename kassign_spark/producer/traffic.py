@@ -47,7 +47,7 @@ def partition_traffic(
     form = topics_table(topics)
     check_same_clusters([(form, topics), (SHARES, shares)])
     known = conform(topics, form)
-    refuse_problems(broken_rows("topics", known, _ranges(topics)))
+    refuse_problems(broken_rows(form, known, _ranges(topics)))
     sizes = fold_topics(known, bad_row="false").where("num_partitions > 0")
     placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
     in_topic = [CLUSTER_ID, "topic"]

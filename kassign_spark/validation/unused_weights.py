@@ -37,12 +37,14 @@ def unused(weights: DataFrame, members: DataFrame, topics: DataFrame) -> DataFra
     groups = members.select(*GROUP_KEY).distinct()
     named = weights.where("group_id is not null")
     of_nobody = named.join(groups, on=list(GROUP_KEY), how="left_anti")
+    about = (*GROUP_KEY, "topic", "partition")
     return as_problems(
-        beyond, "weight_of_unknown_partition", f"coalesce({only}, {missing})"
+        beyond, "weight_of_unknown_partition", f"coalesce({only}, {missing})", about
     ).unionByName(
         as_problems(
             of_nobody,
             "weight_of_unknown_group",
             says(f"the table members does not have the group; {passed}"),
+            about,
         )
     )

@@ -14,6 +14,7 @@ from kassign_spark.conforming import (
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.task_sizes import tasks_of
 from kassign_spark.inputs.checks import (
+    PROBLEM,
     TOO_LARGE,
     Inputs,
     as_problems,
@@ -138,7 +139,7 @@ def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> Dat
         of_problem["assignor_unusable"] = assignor_problem("texts", assignors)
     cases = " ".join(f"when '{name}' then {detail}" for name, detail in of_problem.items())
     sentences = problems.selectExpr("*", f"case problem {cases} end as detail")
-    return as_problems(sentences.where("detail is not null"), "", "detail")
+    return as_problems(sentences.where("detail is not null"), "", "detail", PROBLEM)
 
 
 def _of_new_groups(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
@@ -148,7 +149,7 @@ def _of_new_groups(inputs: Inputs, assignors: Collection[str] | None) -> list[Da
         members = inputs.members.where(IS_CONSUMER_GROUP)
         problems.append(unknown_assignors(members, COORDINATORS))
     if inputs.has_regexes:
-        problems.append(broken_rows("members", with_regex_problems(inputs.members), regex_rules()))
+        problems.append(broken_rows(MEMBERS, with_regex_problems(inputs.members), regex_rules()))
     return problems
 
 
@@ -158,7 +159,7 @@ def _repeated(members: DataFrame) -> DataFrame:
         *GROUP_KEY, "member_id", F.explode(F.array_distinct(again)).alias("topic")
     )
     detail = text("the member lists the topic more than once; it counts once")
-    return as_problems(repeated, "topic_listed_twice", detail)
+    return as_problems(repeated, "topic_listed_twice", detail, (*GROUP_KEY, "member_id", "topic"))
 
 
 def _idle_patterns(members: DataFrame) -> DataFrame:
@@ -166,7 +167,7 @@ def _idle_patterns(members: DataFrame) -> DataFrame:
         "pattern IS NOT NULL AND group_id IS NOT NULL AND member_id IS NOT NULL"
     )
     detail = says("no topic matches {} as a whole", shown("pattern"))
-    return as_problems(idle.drop("topics"), "pattern_without_match", detail)
+    return as_problems(idle, "pattern_without_match", detail, (*GROUP_KEY, "member_id"))
 
 
 def _left_out_says(problem: str, subscribers: str, owned: str) -> str:
