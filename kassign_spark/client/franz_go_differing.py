@@ -14,6 +14,9 @@ from kassign_spark.client.franz_go_repair import repaired
 from kassign_spark.client.lots import NotModelled
 from kassign_spark.client.member_heap import MemberHeap
 
+_MOST_WORK = 50_000_000
+"""Subscriptions times partitions: each steal may look at all subscriptions."""
+
 
 class Readers(NamedTuple):
     """Topics in the order that was drawn, and who reads them; members are in the library's order.
@@ -40,8 +43,11 @@ def assign_differing(readers: Readers, plan: list[list[int]]) -> list[list[int]]
         partitions by member.
 
     Raises:
-        NotModelled: the group is too large to look for rotations in it.
+        NotModelled: the group is too large for it.
     """
+    subscriptions, sizes = map(len, readers.topics_of), map(len, readers.partitions)
+    if sum(subscriptions) * sum(sizes) > _MOST_WORK:
+        raise NotModelled
     original = {p: member for member, partitions in enumerate(plan) for p in partitions}
     balancing = _Balancing(readers, plan)
     balancing.hand_out(original)

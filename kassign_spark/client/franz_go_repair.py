@@ -9,10 +9,6 @@ price until there is none.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kassign_spark.client.lots import NotModelled
-
-_MOST_CELLS = 20_000
-"""A search goes through all cells as often as there are nodes, at worst."""
 _NEVER = 1 << 62
 _NONE = -1
 
@@ -55,16 +51,11 @@ def repaired(
 
     Returns:
         partitions by member.
-
-    Raises:
-        NotModelled: there are too many cells.
     """
     rows: dict[tuple[int, ...], int] = {}
     row_of_topic = [rows.setdefault(tuple(readers), len(rows)) for readers in readers_of]
     row_of = {p: row for row, each in zip(row_of_topic, partitions_of, strict=True) for p in each}
     cells, cell_at = _table(rows, row_of, plan, original)
-    if len(cells) > _MOST_CELLS:
-        raise NotModelled
     loads = [*map(len, plan)]
     has_moved = False
     while rotations := _find_rotations(cells, len(rows), loads):
