@@ -1,6 +1,7 @@
 """Everything that the page says, collected: bounded in number, whatever the size of the fleet."""
 
 import json
+from collections.abc import Sequence
 from itertools import accumulate, takewhile
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from kassign_spark.report.measures import (
     totals,
     worst_first,
 )
+from kassign_spark.report.other_libraries import other_libraries
 from kassign_spark.report.plan import Plan
 from kassign_spark.report.why import collect_why, explained
 from kassign_spark.schemas import GROUP_KEY, MEMBERS
@@ -61,6 +63,8 @@ class PageContents(NamedTuple):
             protocol, of at most ``MAX_GROUPS``; groups: dicts of name, verdict, way, detail of at
             most ``MAX_MIGRATIONS``, those first that are not ready; not_listed: how many others.
             None: not judged.
+        other_library_count: groups that another client library would make more even;
+            other_libraries: some of them, as ``other_libraries`` gives them.
     """
 
     totals: dict[str, Any]
@@ -72,6 +76,8 @@ class PageContents(NamedTuple):
     problem_counts: Rows
     problems: Rows
     migrations: dict[str, Any] | None = None
+    other_library_count: int = 0
+    other_libraries: Sequence[dict[str, Any]] = ()
 
 
 def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
@@ -93,6 +99,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
     by_kind = rows_of(problems.groupBy("source", "kind").count())
     listed = problems.orderBy(F.col("source").desc(), *_PROBLEM[1:])
     brokers, hot_count = _brokers(plan)
+    other_library_count, libraries = other_libraries(plan)
     return PageContents(
         totals={
             **{name: summed[name] for name in totals()},
@@ -107,6 +114,8 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
         problem_counts=sorted(by_kind, key=lambda row: (row["source"] == "plan", row["kind"])),
         problems=rows_of(listed.limit(MAX_PROBLEMS)) if by_kind else [],
         migrations=_migrations(plan),
+        other_library_count=other_library_count,
+        other_libraries=libraries,
     )
 
 

@@ -34,6 +34,7 @@ def findings(contents: PageContents) -> list[Finding]:
         *_broken(contents.totals),
         *_misled(contents),
         *_uneven(contents),
+        *_other_libraries(contents),
         *_brokers(contents),
         *_problems(contents),
         *_moves(contents.totals),
@@ -115,6 +116,20 @@ def _uneven(contents: PageContents) -> Iterator[Finding]:
             f"{plural(totals['cross_rack_group_count'], 'group')} read across racks",
             "No replica is in the rack of the member that reads it.",
             "cross",
+        )
+
+
+def _other_libraries(contents: PageContents) -> Iterator[Finding]:
+    if count := contents.other_library_count:
+        examples = "; ".join(
+            f"{printable(row['group_id'])}: {row['max_before']:,} partitions at most now, "
+            f"{row['max_after']:,} then ({row['detail']})"
+            for row in contents.other_libraries
+        )
+        yield Finding(
+            NOTE,
+            f"{plural(count, 'group')} would be more even with another client library",
+            f"{examples}.",
         )
 
 
