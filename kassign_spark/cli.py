@@ -47,19 +47,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         # py4j logs a broken connection with its trace; with no handler at all Python prints it.
         if not logging.getLogger().handlers:
             logging.getLogger().addHandler(logging.NullHandler())
-    with watched(_interrupted):
-        try:
-            outcome: Outcome = args.run(args)
-        except (KeyboardInterrupt, Exception) as error:
-            number = received() or _interrupt_before(error)
-            if number is not None:
+    try:
+        with watched(_interrupted):
+            try:
+                outcome: Outcome = args.run(args)
+            except (KeyboardInterrupt, Exception) as error:
+                number = received() or _interrupt_before(error)
+                if number is not None:
+                    return _interrupted(number)
+                if args.verbose:
+                    traceback.print_exc()
+                return _fail(_explained(error), ERROR)
+            number = received()
+            if number is not None:  # somebody has kept it to himself
                 return _interrupted(number)
-            if args.verbose:
-                traceback.print_exc()
-            return _fail(_explained(error), ERROR)
-        number = received()
-        if number is not None:  # somebody has kept it to himself
-            return _interrupted(number)
+    except KeyboardInterrupt:  # it came as the watch began or ended, or while an error was reported
+        return _interrupted(received() or signal.SIGINT)
     print_result(_text(args, outcome))
     return outcome.exit_code
 
