@@ -33,7 +33,9 @@ def test_cooperative_sticky(has_racks: bool) -> None:
             assert (verdict, own) == ("ok", answer), group
             equal += 1
         groups = [
-            group if answer == "crash" else later(rng, _without_racks(group), answer, generation)
+            _without_racks(group)
+            if answer == "crash"
+            else later(rng, _without_racks(group), answer, generation)
             for group, answer in zip(groups, given, strict=True)
         ]
     assert equal > 2.9 * _COUNT
