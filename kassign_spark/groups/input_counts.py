@@ -112,7 +112,7 @@ def count_inputs(
     none = F.expr("cast(array() as array<string>) as assignors")
     used = F.expr("collect_set(assignor) as assignors")
     if inputs.owned is not None:
-        of_topics = _beside_claims(of_topics, inputs.owned)
+        of_topics = _beside_claims(of_topics, inputs.owned, has_positions=inputs.has_positions)
         measures |= _OF_CLAIMS
     parts = [of_members.agg(_named(_OF_GROUPS), used), of_topics.agg(_named(measures), none)]
     if target is not None:
@@ -136,9 +136,9 @@ def count_inputs(
     return InputCounts(counts, sorted(assignors), size, is_small, one_folds)
 
 
-def _beside_claims(of_topics: DataFrame, owned: DataFrame) -> DataFrame:
+def _beside_claims(of_topics: DataFrame, owned: DataFrame, *, has_positions: bool) -> DataFrame:
     """Put what is owned of each topic beside ``fold_topics``: one row per topic of either."""
-    is_bad = f"count_if({any_broken(owned_rules(names=False))})"
+    is_bad = f"count_if({any_broken(owned_rules(names=False, has_positions=has_positions))})"
     measures = {"highest": "max(partition)", "claims": "count(*)", "bad_owned": is_bad}
     claimed = owned.groupBy(CLUSTER_ID, "topic").agg(
         *(F.expr(f"{value} as {name}") for name, value in measures.items())

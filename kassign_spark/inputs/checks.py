@@ -48,6 +48,8 @@ class Inputs(NamedTuple):
     """Whether members may subscribe by a regex that the broker resolves."""
     has_types: bool
     """Whether there may be groups whose coordinator assigns (KIP-848)."""
+    has_positions: bool = False
+    """Whether what is owned may be in the order of the members' lists."""
 
     def in_one_partition(self) -> "Inputs":
         """Each table in one partition: shuffled neither to be joined nor to be counted."""
@@ -67,20 +69,18 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
     check_workers(members.sparkSession)  # before a server is asked for any columns
     topics_form = topics_table(topics)
     check_same_clusters([(MEMBERS, members), (topics_form, topics), (OWNED, owned)])
+    has_positions = owned is not None and "position" in owned.columns
     has_signs = not {*SIGNS}.isdisjoint(members.columns)
     members_in_order = conform(members, MEMBERS)
     return Inputs(
         with_clients(members_in_order) if has_signs else members_in_order,
         conform(topics, topics_form),
-        None if owned is None else conform(owned, _owned_table(owned)),
+        None if owned is None else conform(owned, OWNED_IN_ORDER if has_positions else OWNED),
         has_patterns="topics_pattern" in members.columns,
         has_regexes="topics_regex" in members.columns,
         has_types="group_type" in members.columns,
+        has_positions=has_positions,
     )
-
-
-def _owned_table(owned: DataFrame) -> Table:
-    return OWNED_IN_ORDER if "position" in owned.columns else OWNED
 
 
 def resolved(inputs: Inputs) -> Inputs:
@@ -156,7 +156,8 @@ def row_refusals(inputs: Inputs) -> DataFrame:
     else:
         problems.append(_partition_gaps(inputs.topics))
     if inputs.owned is not None:
-        problems.append(broken_rows(OWNED, inputs.owned, owned_rules()))
+        rules = owned_rules(has_positions=inputs.has_positions)
+        problems.append(broken_rows(OWNED, inputs.owned, rules))
     return union_by_name(problems)
 
 

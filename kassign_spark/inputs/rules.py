@@ -156,12 +156,16 @@ def rules_of_topics(topics: DataFrame) -> list[Rule]:
     return [*names, *_count_rules("partition", PARTITIONS_OF_A_TOPIC - 1)]
 
 
-def owned_rules(*, names: bool = True) -> list[Rule]:
-    """Rules over ``schemas.OWNED``; without ``names`` for who looks at each topic's name once."""
+def owned_rules(*, names: bool = True, has_positions: bool = False) -> list[Rule]:
+    """Rules over ``schemas.OWNED``; without ``names`` for who looks at each topic's name once.
+
+    ``has_positions``: it is ``schemas.OWNED_IN_ORDER``.
+    """
     return [
         *(required(column) for column in ("group_id", "member_id", "topic")),
         *([_allowed()] if names else []),
         *_count_rules("partition"),
+        *([integer_rule("position", least=0)] if has_positions else []),
     ]
 
 

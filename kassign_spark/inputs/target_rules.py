@@ -9,7 +9,6 @@ from kassign_spark.inputs.rules import (
     CONSUMER,
     Rule,
     any_broken,
-    integer_rule,
     is_consumer_group,
     owned_rules,
     says,
@@ -26,7 +25,7 @@ _PARTITION_KEY = [*GROUP_KEY, "topic", "partition"]
 
 def target_rules() -> list[Rule]:
     """Rules over ``schemas.TARGET``."""
-    return [*owned_rules(), integer_rule("position", least=0)]
+    return owned_rules(has_positions=True)
 
 
 def topic_id_rules() -> list[Rule]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark import predict
+from kassign_spark import predict, validate
 from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.client_families import with_clients
@@ -121,6 +121,20 @@ def test_files_keep_bytes_and_positions(
     assert sent == {"m": bytearray(data), "n": None}
     _, verdicts = predict(read.members, read.topics, read.owned)
     assert [each.verdict for each in verdicts.collect()] == ["ok"]
+
+
+@pytest.mark.parametrize("position", [-4, 99_999_999_999])
+def test_a_position_is_a_place_in_a_list(spark: SparkSession, position: int) -> None:
+    members = builders.members(spark, [_member("g", "sticky", "aiokafka-1", None)])
+    topics = builders.topics(spark, dict.fromkeys(_TOPICS, 3)).where("topic = 'orders'")
+    members = members.selectExpr("* except (topics)", "array('orders') as topics")
+    owned = spark.createDataFrame(
+        [("g", "m", "orders", 0, position)], _OWNED.replace("position int", "position bigint")
+    )
+    with pytest.raises(InputError, match=rf"table owned, column position: {position} "):
+        predict(members, topics, owned)[0].collect()
+    problems = validate(members, topics, owned).where("problem = 'position_out_of_range'")
+    assert problems.count() == 1
 
 
 @pytest.mark.parametrize(
