@@ -6,6 +6,7 @@ rack happens only where the same move would happen without.
 """
 
 from collections.abc import Sequence
+from random import Random
 
 from kassign_spark.client.claim_rules import Believed
 from kassign_spark.client.group_state import (
@@ -106,9 +107,17 @@ class Balancing:
     """
 
     def __init__(
-        self, holdings: Holdings, earlier: dict[int, int], order: list[int], by_id: list[int]
+        self,
+        holdings: Holdings,
+        earlier: dict[int, int],
+        order: list[int],
+        by_id: list[int],
+        choose: Random | None = None,
     ) -> None:
-        """Begin; ``earlier`` has a former owner by partition, ``by_id`` members by their ids."""
+        """Begin; ``earlier`` has a former owner by partition, ``by_id`` members by their ids.
+
+        ``choose`` is as in ``Movements``.
+        """
         self.holdings, self.earlier, self.order = holdings, earlier, order
         self.layout, self.subscribers = holdings.layout, holdings.subscribers
         self.owner, self.partitions_of, self.sizes = (
@@ -120,7 +129,7 @@ class Balancing:
         self.is_active = [self._can_take_part(member) for member in range(len(self.sizes))]
         self.active = [member for member in by_id if self.is_active[member]]
         self.has_twins = sum(self.sizes) > sum(1 for member in self.owner if member >= 0)
-        self.movements = Movements(self.layout, list(map(java_hash, self.layout.topics)))
+        self.movements = Movements(self.layout, list(map(java_hash, self.layout.topics)), choose)
         # How many partitions of a topic each member holds: what the test for balance looks at.
         self.counts: list[dict[int, int]] = [{} for _ in self.layout.topics]
         for member in self.active:

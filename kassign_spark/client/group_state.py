@@ -132,6 +132,15 @@ class Outcome(NamedTuple):
     draws: Draws = Draws()
 
 
+def withholding(
+    assigned: list[list[int]], moving: dict[int, int], unsure: str | None, layout: "Layout"
+) -> Outcome:
+    """Take what is withheld out of a plan, which is exact unless somebody is ``unsure``."""
+    for partition, member in moving.items():
+        assigned[member].remove(partition)
+    return Outcome(INEXACT if unsure else OK, unsure, assigned, moving, layout)
+
+
 class Thrown(Exception):  # noqa: N818 - the client's exception, predicted; not an error of ours
     """The client ends with an exception of this class."""
 
@@ -186,6 +195,12 @@ class ClaimedIds(NamedTuple):
 
     layout: Layout
     by_member: list[list[int]]
+
+
+def are_disputed(claims: ClaimedIds) -> bool:
+    """Return whether a partition is claimed twice."""
+    listed = [partition for partitions in claims.by_member for partition in partitions]
+    return len(set(listed)) < len(listed)
 
 
 def topics_of_members(state: GroupState, layout: Layout) -> list[list[int]]:

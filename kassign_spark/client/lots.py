@@ -3,7 +3,15 @@
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
-from kassign_spark.client.group_state import DRAWN, OK, ClaimedIds, Draws, GroupState, Outcome
+from kassign_spark.client.group_state import (
+    DRAWN,
+    ClaimedIds,
+    Draws,
+    GroupState,
+    Outcome,
+    are_disputed,
+    withholding,
+)
 from kassign_spark.client_libraries import FRANZ_GO
 from kassign_spark.display import plural
 
@@ -39,6 +47,7 @@ def compare_draws(
 
     If members subscribe alike, each one's size and the number of partitions that stay are the same
     in all answers. Otherwise franz-go gives the same sizes, but not always to the same members.
+    Where several members claim a partition, the sizes alone are certain, and not whose they are.
 
     Args:
         reason: where the lot comes in.
@@ -57,10 +66,9 @@ def compare_draws(
     for assigned, moving in answers:
         if first is None:
             sizes, kept_count = [*map(len, assigned)], _kept_count(claims, assigned)
-        for partition, member in moving.items():
-            assigned[member].remove(partition)
+        outcome = withholding(assigned, moving, None, claims.layout)
         drawn.append(assigned)
-        first = first or Outcome(OK, None, assigned, moving, claims.layout)
+        first = first or outcome
         is_drawn = is_drawn or [*map(set, assigned)] != [*map(set, first.assigned)]
         if is_drawn and len(drawn) >= _ENOUGH_DRAWS:
             break
@@ -70,13 +78,18 @@ def compare_draws(
     nothing: list[list[int]] = [[] for _ in sizes]
     draws = Draws(drawn)
     certain = [reason]
-    if are_alike(state):
-        draws = Draws(drawn, sizes, sorted(sizes), kept_count)
-        certain.append("how many partitions each member gets in the end is certain")
-    elif state.client == FRANZ_GO:
-        draws = Draws(drawn, None, sorted(sizes), kept_count)
+    is_alike = are_alike(state)
+    if is_alike or state.client == FRANZ_GO:
+        # Which of several claimants counts is drawn, and with it what stays.
+        is_disputed = are_disputed(claims)
+        of_members = sizes if is_alike and not is_disputed else None
+        draws = Draws(drawn, of_members, sorted(sizes), None if is_disputed else kept_count)
         least, most = min(sizes), max(sizes)
-        certain.append(f"members get {least} to {most} partitions in the end in any case")
+        certain.append(
+            f"members get {least} to {most} partitions in the end in any case"
+            if of_members is None
+            else "how many partitions each member gets in the end is certain"
+        )
     if draws.kept_count:
         stays = "stays" if kept_count == 1 else "stay"
         certain.append(f"{plural(kept_count, 'owned partition')} {stays} in any case")

@@ -25,6 +25,7 @@ from kassign_spark.client.group_state import (
     Outcome,
     Thrown,
     lay_out,
+    withholding,
     without_missing,
 )
 from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
@@ -61,17 +62,19 @@ def predict_group(state: GroupState) -> Outcome:
     if reading.failure is not None:
         return Outcome(THROWS, reading.failure, [], {}, lay_out(state).layout)
     outcome = _predict(reading.state)
-    details = [*filter(None, (outcome.detail, reading.detail))]
-    return outcome._replace(detail="; ".join(details) or None)
+    if reading.detail is None:
+        return outcome
+    return outcome._replace(detail="; ".join(filter(None, (outcome.detail, reading.detail))))
 
 
 def _predict(state: GroupState) -> Outcome:
     claims = lay_out(state)
     layout = claims.layout
-    missing = sorted(set().union(*state.subscriptions).difference(state.topics))
-    if missing and state.client in _NEEDS_TOPICS:
-        verdict, says = _NEEDS_TOPICS[state.client]
-        return Outcome(verdict, f"{says}: {', '.join(missing)}", [], {}, layout)
+    if state.client in _NEEDS_TOPICS:
+        missing = sorted(set().union(*state.subscriptions).difference(state.topics))
+        if missing:
+            verdict, says = _NEEDS_TOPICS[state.client]
+            return Outcome(verdict, f"{says}: {', '.join(missing)}", [], {}, layout)
     if state.assignor == "roundrobin" or (state.assignor == "range" and state.client != JAVA):
         return predict_eager(state, layout)
     if state.assignor == "range":
@@ -150,7 +153,7 @@ def _follow_older(state: GroupState, *, had_claims: bool) -> Outcome:
     except Crashes as crashes:
         return Outcome(UNDEFINED, str(crashes), [], {}, claims.layout)
     is_cooperative = state.assignor == "cooperative-sticky"
-    return _withholding(assigned, moving if is_cooperative else {}, unsure, claims.layout)
+    return withholding(assigned, moving if is_cooperative else {}, unsure, claims.layout)
 
 
 def _follow_sticky(state: GroupState, claims: ClaimedIds) -> Outcome:
@@ -161,7 +164,7 @@ def _follow_sticky(state: GroupState, claims: ClaimedIds) -> Outcome:
         return Outcome(THROWS, str(thrown), [], {}, layout)
     except NeverEnds as never:
         return Outcome(NEVER_ENDS, str(never), [], {}, layout)
-    return _withholding(assigned, {} if state.assignor == "sticky" else moving, unsure, layout)
+    return withholding(assigned, {} if state.assignor == "sticky" else moving, unsure, layout)
 
 
 def follow_constrained(state: GroupState) -> Outcome:
@@ -172,15 +175,7 @@ def follow_constrained(state: GroupState) -> Outcome:
     """
     claims = lay_out(state)
     assigned, moving, _ = _assign_sticky(state, claims, is_homogeneous=True)
-    return _withholding(assigned, moving, None, claims.layout)
-
-
-def _withholding(
-    assigned: list[list[int]], moving: dict[int, int], unsure: str | None, layout: Layout
-) -> Outcome:
-    for partition, member in moving.items():
-        assigned[member].remove(partition)
-    return Outcome(INEXACT if unsure else OK, unsure, assigned, moving, layout)
+    return withholding(assigned, moving, None, claims.layout)
 
 
 def _racks_in_use(state: GroupState, layout: Layout) -> Racks | None:

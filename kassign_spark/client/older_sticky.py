@@ -13,6 +13,7 @@ from kassign_spark.client.group_state import (
     GroupState,
     Layout,
     Thrown,
+    are_disputed,
     topics_of_members,
 )
 from kassign_spark.client.hash_order import scala_set_order
@@ -78,7 +79,7 @@ def assign_older(
         unsure = _BY_SET
     if balancing.moves_stale:
         unsure = _STALE
-    if unsure is None and not state.is_order_known and _are_disputed(claims):
+    if unsure is None and not state.is_order_known and are_disputed(claims):
         unsure = _BY_ORDER
     return [[*partitions] for partitions in assigned], _moving(claims, assigned), unsure
 
@@ -236,11 +237,6 @@ def _claimed_twice(state: GroupState, claims: ClaimedIds) -> set[int]:
 
 def _last_claimants(claims: ClaimedIds) -> dict[int, int]:
     return {p: member for member, own in enumerate(claims.by_member) for p in own}
-
-
-def _are_disputed(claims: ClaimedIds) -> bool:
-    listed = [partition for partitions in claims.by_member for partition in partitions]
-    return len(set(listed)) < len(listed)
 
 
 def _moving(claims: ClaimedIds, assigned: list[list[int]]) -> dict[int, int]:

@@ -11,11 +11,9 @@ from kassign_spark.client.general import Balancing
 from kassign_spark.client.group_state import (
     ClaimedIds,
     GroupState,
-    Layout,
     topics_of_members,
 )
-from kassign_spark.client.hash_order import java_hash
-from kassign_spark.client.holdings import Holdings, Movements
+from kassign_spark.client.holdings import Holdings
 from kassign_spark.client.lots import SEED, NotModelled, count_draws
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.older_sticky import list_by_turns
@@ -49,17 +47,12 @@ def draw_answers(
             )
         has_empty = min(holdings.sizes) == 0
         _hand_out(holdings, owner, drawing)
-        yield _balance(_DrawnBalancing(holdings, earlier, by_id, drawing), has_empty=has_empty)
+        yield _balance(
+            _DrawnBalancing(holdings, earlier, by_id, by_id, drawing), has_empty=has_empty
+        )
 
 
 class _DrawnBalancing(Balancing):
-    def __init__(
-        self, holdings: Holdings, earlier: dict[int, int], by_id: list[int], drawing: Random
-    ) -> None:
-        super().__init__(holdings, earlier, by_id, by_id)
-        layout: Layout = holdings.layout
-        self.movements = Movements(layout, list(map(java_hash, layout.topics)), drawing)
-
     def _aside(self, partition: int) -> Exception:
         return NotModelled(self.layout.name(partition))
 

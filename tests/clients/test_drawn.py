@@ -13,7 +13,7 @@ from kassign_spark.whatif.explain_kernel import explain_arrow
 from tests.clients.libraries import Answer, answers
 from tests.clients.test_eager import predicted
 from tests.clients.test_older_sticky import fresh, later
-from tests.kafka.oracle import Group
+from tests.kafka.oracle import Group, Member
 from tests.task_rows import SCHEMA, name_of, rows_of
 
 _COUNT = 150
@@ -51,6 +51,23 @@ def test_answers_are_certain_or_drawn(client: str, assignor: str, least_certain:
             certain += 1
         groups = [later(rng, *pair, generation) for pair in zip(groups, runs[0], strict=True)]
     assert certain > least_certain * _COUNT, drawn
+
+
+def test_what_stays_is_not_certain_where_claims_are_disputed() -> None:
+    """franz-go keeps 11 or 12 partitions here: t0-6 and t0-8 have two claimants."""
+    own = [("t0", 5), ("t0", 6), ("t0", 8), ("t0", 9), ("t1", 3), ("t1", 4), ("t1", 8), ("t3", 1)]
+    others = [*(("t0", n) for n in (0, 1, 2, 3, 4, 6, 7, 8)), ("t2", 1)]
+    fewer = ["t3", "t2", "t4", "t0"]
+    members = [
+        Member("b-40-0", ["t1", "t0", "t2", "t4", "t3"], own, 1),
+        Member("r-713-3", fewer),
+        Member("c-81-2", fewer, others, 3),
+    ]
+    group = Group({"t0": 10, "t1": 13, "t2": 4, "t3": 2, "t4": 2}, members, "sticky")
+    ((verdict, detail),) = predicted("franz-go", [group])
+    assert verdict == "drawn"
+    assert "stay" not in detail
+    assert "certain" not in detail
 
 
 @pytest.mark.usefixtures("own_processes")
