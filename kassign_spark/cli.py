@@ -49,22 +49,29 @@ def main(argv: Sequence[str] | None = None) -> int:
             logging.getLogger().addHandler(logging.NullHandler())
     try:
         with watched(_interrupted):
-            try:
-                outcome: Outcome = args.run(args)
-            except (KeyboardInterrupt, Exception) as error:
-                number = received() or _interrupt_before(error)
-                if number is not None:
-                    return _interrupted(number)
-                if args.verbose:
-                    traceback.print_exc()
-                return _fail(_explained(error), ERROR)
-            number = received()
-            if number is not None:  # somebody has kept it to himself
-                return _interrupted(number)
+            outcome = _outcome(args)
     except KeyboardInterrupt:  # it came as the watch began or ended, or while an error was reported
         return _interrupted(received() or signal.SIGINT)
+    if isinstance(outcome, int):
+        return outcome
     print_result(_text(args, outcome))
     return outcome.exit_code
+
+
+def _outcome(args: argparse.Namespace) -> "Outcome | int":
+    """Run the command; the exit code, where it reports an error or an interrupt."""
+    try:
+        outcome: Outcome = args.run(args)
+    except (KeyboardInterrupt, Exception) as error:
+        number = received() or _interrupt_before(error)
+        if number is not None:
+            return _interrupted(number)
+        if args.verbose:
+            traceback.print_exc()
+        return _fail(_explained(error), ERROR)
+    number = received()
+    # If one came, somebody has kept it to himself.
+    return outcome if number is None else _interrupted(number)
 
 
 def _parser(named: Collection[str] = COMMANDS) -> Parser:

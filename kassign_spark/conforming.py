@@ -62,6 +62,8 @@ ASSIGNOR_CLASSES = {
     f"{_COORDINATOR}assignor.RangeAssignor": "range",
 }
 """The names of Kafka's assignors by class, of the client and of the broker."""
+OF_KAFKAJS = f"if(assignor = '{KAFKAJS_PROTOCOL}', '{KAFKAJS}', null)"
+"""The library that the name of an assignor tells, in SQL: this one tells, and no other does."""
 _SHORT_NAMES = {**ASSIGNOR_CLASSES, KAFKAJS_PROTOCOL: "roundrobin"}
 _Name = TypeVar("_Name")
 
@@ -127,8 +129,7 @@ def _cast(frame: DataFrame, table: Table, instead: Mapping[str, str]) -> DataFra
         elif field.name == "assignor" and field.name in names:
             value = _short_assignor_sql(value)
         elif field.name == "client" and "assignor" in names:
-            of_kafkajs = f"if(`assignor` = '{KAFKAJS_PROTOCOL}', '{KAFKAJS}', null)"
-            value = f"coalesce({value}, {of_kafkajs})"
+            value = f"coalesce({value}, {OF_KAFKAJS})"
         elif field.name == "assignors" and field.name in names:
             value = f"transform({value}, name -> {_short_assignor_sql('name')})"
         columns.append(f"{value} as `{field.name}`")

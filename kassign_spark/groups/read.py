@@ -127,7 +127,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
         topic_name=topic_name.code[topics],
         size=number[topics],
         racks=racks,
-        has_positions=bool(place[np.flatnonzero(kind == CLAIM)].any()),
+        has_positions=bool(place[kind == CLAIM].any()),
     )
     of_kinds = [rows[of] for of in kinds]
     if batch.has_positions and CLAIM in kinds:

@@ -4,17 +4,13 @@ Users often set ``client.id``, so the bytes of the subscription come first. They
 for certain: Java's consumers before 3.2 write what sarama's do, for one.
 """
 
+from collections.abc import Collection
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.client_libraries import (
-    CLIENT_IDS,
-    FRANZ_GO,
-    KAFKA_GO,
-    KAFKAJS,
-    KAFKAJS_PROTOCOL,
-    LIBRDKAFKA,
-)
+from kassign_spark.client_libraries import CLIENT_IDS, CLIENTS, FRANZ_GO, KAFKA_GO, LIBRDKAFKA
+from kassign_spark.conforming import OF_KAFKAJS
 
 SIGNS = ("client_id", "subscription")
 """Columns of members that tell it."""
@@ -38,11 +34,15 @@ IS_UNREADABLE = (
 )
 """Whether bytes are no subscription to the member's topics, in SQL."""
 
-_BY_ID = " ".join(
-    f"when startswith(client_id, '{prefix}') then '{client}'"
-    for prefix, client in CLIENT_IDS.items()
-)
-_BY_PROTOCOL = f"when assignor = '{KAFKAJS_PROTOCOL}' then '{KAFKAJS}'"
+
+def _by_id(clients: Collection[str]) -> str:
+    return " ".join(
+        f"when startswith(client_id, '{prefix}') then '{client}'"
+        for prefix, client in CLIENT_IDS.items()
+        if client in clients
+    )
+
+
 # Java and franz-go write null where librdkafka writes an empty rack and no bytes. Under the sticky
 # assignors franz-go always writes a list, Java's `cooperative-sticky` a generation above 0.
 _BY_BYTES = f"""
@@ -53,7 +53,7 @@ when {_VERSION} >= 3 and assignor like '%sticky' and {_USER_DATA_SIZE} = 4
 and {_USER_DATA} = '00000000' then '{FRANZ_GO}'
 when {_VERSION} >= 3 and assignor = 'cooperative-sticky' and not {_HAS_NO_USER_DATA}
 and {_USER_DATA_SIZE} > 4 then '{FRANZ_GO}'
-when {_VERSION} >= 3 then if(startswith(client_id, 'kgo'), '{FRANZ_GO}', null)
+when {_VERSION} >= 3 then case {_by_id([FRANZ_GO])} end
 """
 _BY_EMPTY_RACK = f"when rack_id = '' then '{LIBRDKAFKA}'"
 
@@ -66,7 +66,6 @@ def with_clients(members: DataFrame) -> DataFrame:
             ``subscription``: there an empty rack_id is librdkafka's.
     """
     by_bytes = _BY_BYTES if "subscription" in members.columns else _BY_EMPTY_RACK
-    family = f"case {_BY_PROTOCOL} {by_bytes} {_BY_ID} end"
-    if "client" in members.columns:
-        family = f"coalesce(client, {family})"
-    return members.withColumn("client", F.expr(family))
+    signs = f"{OF_KAFKAJS}, case {by_bytes} {_by_id(CLIENTS)} end"
+    named = "client, " if "client" in members.columns else ""
+    return members.withColumn("client", F.expr(f"coalesce({named}{signs})"))

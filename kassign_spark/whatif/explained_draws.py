@@ -21,17 +21,13 @@ def groups_by_lot(
         return set()
     states = States(batch, claims, batch.generation)
     by_group, first = observed.by_group(batch.group_count)
-    topics, rows = (
-        batch.topic_names.to_pylist(),
-        (by_group.name, by_group.topic, by_group.partition),
-    )
+    topics = batch.topic_names.to_pylist()
+    columns = (by_group.name, by_group.topic, by_group.partition)
     possible = set()
     for group in drawn:
-        own_rows = slice(first[group], first[group + 1])
+        rows = slice(first[group], first[group + 1])
         partitions: dict[int, list[tuple[str, int]]] = defaultdict(list)
-        for name, topic, number in zip(
-            *(column[own_rows].tolist() for column in rows), strict=True
-        ):
+        for name, topic, number in zip(*(of[rows].tolist() for of in columns), strict=True):
             partitions[name].append((topics[topic - 1], number))
         names = batch.member_name[states.members(group)].tolist()
         if partitions.keys() <= {*names} and may_draw(
