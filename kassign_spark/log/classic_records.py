@@ -17,7 +17,7 @@ from kassign_spark.log.messages import (
 )
 from kassign_spark.log.records import Part, Records, assigned, part, repeated
 from kassign_spark.log.value_columns import Columns, Items, items, numbers, spans, spread, take
-from kassign_spark.log.values import ids, lists_of_texts, not_negative, texts
+from kassign_spark.log.values import binary, ids, lists_of_texts, not_negative, texts
 from kassign_spark.log.versions import UnreadMessages, read_versioned
 
 OTHER_PROTOCOL = "members of a group of another protocol type than consumer"
@@ -79,7 +79,6 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     of_group = repeated(group, row)
     member = {name: of_group[name] for name in ("group_id", "generation", "offset")}
     member |= {"member_id": texts(source, spans(members["member_id"]))}
-    rack_id = texts(source, spans(subscriptions["rack_id"]))
     member_rows = part(
         log_schemas.LOG_MEMBERS,
         record,
@@ -88,7 +87,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
         group_instance_id=texts(source, spans(members["group_instance_id"])),
         client_id=texts(source, spans(members["client_id"])),
         client_host=texts(source, spans(members["client_host"])),
-        rack_id=pc.if_else(pc.equal(rack_id, ""), None, rack_id),
+        rack_id=texts(source, spans(subscriptions["rack_id"])),
         rebalance_timeout_ms=not_negative(members["rebalance_timeout_ms"]),
         session_timeout_ms=members["session_timeout_ms"],
         topics=lists_of_texts(source, items(subscriptions["topics"]), has_subscription),
@@ -111,6 +110,20 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     # Those were counted a member.
     unread = [replace(some, rows=record[some.rows]) for some in (others, *broken, *broken_too)]
     return [groups, ended, member_rows, *made], unread
+
+
+def subscriptions(records: Records) -> Part:
+    """Rows of ``subscriptions``."""
+    present, values, _ = records
+    source, members = present.batch.values, items(values["members"])
+    row = members.rows()
+    return part(
+        log_schemas.SUBSCRIPTIONS,
+        present.record[row],
+        group_id=present.text("group_id").take(pa.array(row)),
+        member_id=texts(source, spans(members["member_id"])),
+        subscription=binary(source, spans(members["subscription"])),
+    )
 
 
 def _message(

@@ -66,6 +66,18 @@ def decode_table(table: pa.Table | pa.RecordBatch, *, owned: bool = False) -> De
     return DecodedTables._make(map(pa.concat_tables, tables))
 
 
+def decode_subscriptions(table: pa.RecordBatch) -> pa.Table:
+    """Return what members sent, by the records of classic groups: ``log_schemas.SUBSCRIPTIONS``."""
+    parts = []
+    for piece in _pieces(table):
+        batch = RawRecords.of(piece)
+        keys = Cursors(batch.keys, batch.keys.start, batch.keys.end)
+        rows = np.flatnonzero((keys.number(2) == _GROUP_METADATA) & (keys.wrong == FINE))
+        records, _ = _read(batch, keys, _GROUP_METADATA, rows)
+        parts.append(classic_records.subscriptions(records).rows)
+    return pa.concat_tables(parts)
+
+
 def _pieces(table: pa.Table | pa.RecordBatch) -> list[pa.Table | pa.RecordBatch]:
     if len(table) < 2 or table["key"].nbytes + table["value"].nbytes <= _MOST_BYTES:
         return [table]
@@ -89,13 +101,8 @@ def _decode(batch: RawRecords, *, owned: bool) -> list[pa.Table]:
         if number not in KINDS:
             unread.append(_other(number, rows))
             continue
-        kind = KINDS[number]
-        fine, columns, broken = read_keys(kind.name, kind.key, keys.at(rows), rows)
-        rows = rows[fine]
-        rows_with_value = rows[~batch.tombstone[rows]]
-        read = read_versioned(kind.name, kind.value, batch.values, rows_with_value, kind.newest)
-        records = Records.of(batch, rows, columns, read)
-        unread += [*broken, *read.unread]
+        records, broken = _read(batch, keys, number, rows)
+        unread += broken
         if number == _GROUP_METADATA:
             made, not_decoded = classic_records.generations(records, owned=owned)
             unread += not_decoded
@@ -104,6 +111,18 @@ def _decode(batch: RawRecords, *, owned: bool) -> list[pa.Table]:
         parts += made
     tables = [ordered(name, parts) for name in DecodedTables._fields[:-1]]
     return [*tables, pa.concat_tables([_unread(batch, some) for some in unread])]
+
+
+def _read(
+    batch: RawRecords, keys: Cursors, number: int, rows: Ints
+) -> tuple[Records, list[UnreadMessages]]:
+    """Read the records of a kind: those that can be, and the others."""
+    kind = KINDS[number]
+    fine, columns, broken = read_keys(kind.name, kind.key, keys.at(rows), rows)
+    rows = rows[fine]
+    rows_with_value = rows[~batch.tombstone[rows]]
+    read = read_versioned(kind.name, kind.value, batch.values, rows_with_value, kind.newest)
+    return Records.of(batch, rows, columns, read), [*broken, *read.unread]
 
 
 def _other(number: int, rows: Ints) -> UnreadMessages:

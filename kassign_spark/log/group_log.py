@@ -12,7 +12,7 @@ from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.conforming import declare
 from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.log import log_schemas
-from kassign_spark.log.decode import decode_table
+from kassign_spark.log.decode import decode_subscriptions, decode_table
 from kassign_spark.log.kafka_source import READERS, explained, read_topic
 from kassign_spark.schemas import Table
 from kassign_spark.spark_errors import NO_PARQUET, SparkError, raised_as, spark_message
@@ -157,6 +157,17 @@ def group_log(records: DataFrame, *, owned: bool = False) -> GroupLog:
         by = ("kind", "version", "reason", "group_id")
         unread = unread.groupBy(*by).agg(F.sum("count").alias("count"))
     return GroupLog._make([*tables, unread, records])
+
+
+def sent_subscriptions(records: DataFrame) -> DataFrame:
+    """Return what members of classic groups sent: ``log_schemas.SUBSCRIPTIONS``."""
+
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from decode_subscriptions(batch).to_batches()
+
+    of_groups = records.where(of_types((2,)))
+    return of_groups.mapInArrow(rows, log_schemas.SUBSCRIPTIONS.columns)
 
 
 def _declared(records: DataFrame) -> DataFrame:

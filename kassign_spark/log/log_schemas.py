@@ -35,8 +35,9 @@ LOG_MEMBERS = table_of(
 """What a record says of one member. `record` is the record's kind:
 - `group`: a member in a GroupMetadata record; `generation` is the group's, `owned_generation` that
   in which it had what it claims, as the group's assignor reads it, `member_seq` its place among
-  the members in the record, from 0; `assignor`, `previous_generation` and `state` are null. It has
-  no tombstones: those are of `generations`.
+  the members in the record, from 0; `rack_id` is empty of librdkafka's members without one;
+  `assignor`, `previous_generation` and `state` are null. It has no tombstones: those are of
+  `generations`.
 - `member`: ConsumerGroupMemberMetadata, the member as it joined or changed; `generation` is null
   (the epoch that it leads to follows in the log, as a row of `generations`).
 - `target`: ConsumerGroupTargetAssignmentMember, its partitions are `target` in log_assignment.
@@ -87,6 +88,9 @@ EACH_UNREAD = table_of(
     "kind string, version int?, reason string, group_id string?, offset bigint, count bigint",
 )
 """The same each alone, with the place of the record: as they are decoded."""
+
+SUBSCRIPTIONS = table_of("subscriptions", "group_id string, member_id string, subscription binary")
+"""The bytes that members of classic groups sent, in their groups' records."""
 
 DECODED = (GENERATIONS, LOG_MEMBERS, LOG_ASSIGNMENT, COMMITS, LOG_TARGETS, LOG_REGEXES, LOG_TOPICS)
 """The tables that records are decoded to, but for the unread."""

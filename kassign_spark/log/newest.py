@@ -11,7 +11,7 @@ from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.iteration import hold
 from kassign_spark.live.consumer_protocol_groups import NOT_ASKED_FOR
 from kassign_spark.log.decode import NO_DAMAGE
-from kassign_spark.log.group_log import group_log, of_types
+from kassign_spark.log.group_log import group_log, of_types, sent_subscriptions
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
 from kassign_spark.results import answer
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table
@@ -51,6 +51,7 @@ def newest_state(
       tell: there a snapshot has the least that it can be. Of the new protocol it is the member's
       epoch.
     - ``member_seq`` is the place in the record; null of the new protocol.
+    - ``is_leader`` says which member of a classic group led when its partitions were assigned.
     - ``owned`` is what the leader assigned, or of the new protocol what a member was given and has
       not given up.
     - ``target`` has no ``position``: the log does not keep the coordinator's order.
@@ -67,7 +68,8 @@ def newest_state(
     """
     named = has_cluster_id(topics)
     topics = conform(topics, TOPICS)
-    log = group_log(hold(_newest(records)).frame)
+    newest = hold(_newest(records)).frame
+    log = group_log(newest)
     groups = log.generations.where("NOT is_tombstone")
     members = log.log_members.where("NOT is_tombstone")
     unread = log.unread.where(~F.col("reason").isin(*NO_DAMAGE)).drop("version")
@@ -76,7 +78,9 @@ def newest_state(
     omitted = reasons.where("reason IS NOT NULL AND group_id IS NOT NULL")
     damage = reasons.selectExpr("group_id", "inline(unread)")
 
-    classic = _classic(groups, members).join(fine, "group_id", "left_semi")
+    classic = _classic(groups, members, sent_subscriptions(newest)).join(
+        fine, "group_id", "left_semi"
+    )
     consumer = _consumer(groups, members).join(fine, "group_id", "left_semi")
     cluster = topics.agg(F.max(CLUSTER_ID).alias(CLUSTER_ID))
     whole = hold(classic.unionByName(consumer, allowMissingColumns=True)).frame
@@ -86,10 +90,9 @@ def newest_state(
     def table(frame: DataFrame, result: Table) -> DataFrame:
         return answer(frame.crossJoin(F.broadcast(cluster)), result, has_cluster_id=named)
 
-    unknown = ("capacity", "is_leader", "subscription")
     of_new = () if consumer_groups else ("topics_regex", "group_type")
     snapshot = Snapshot(
-        table(whole, MEMBERS).drop(*unknown, *of_new),
+        table(whole, MEMBERS).drop("capacity", *of_new),
         answer(topics, TOPICS, has_cluster_id=named),
         table(assigned.where("role IN ('assigned', 'revoking')"), OWNED),
         table(assigned.where("role = 'target'"), TARGET) if consumer_groups else None,
@@ -141,13 +144,22 @@ def _reasons(
     return of_groups.select("group_id", reason.alias("reason"), "unread")
 
 
-def _classic(groups: DataFrame, members: DataFrame) -> DataFrame:
+def _classic(groups: DataFrame, members: DataFrame, subscriptions: DataFrame) -> DataFrame:
     """Rows of ``members`` of classic groups."""
-    of_group = groups.where("group_type = 'classic'").select("group_id", "assignor")
-    columns = ("group_instance_id", "rack_id", "topics", "generation", "member_seq", "assignor")
+    of_group = groups.where("group_type = 'classic'").select("group_id", "assignor", "leader")
+    columns = ("group_instance_id", "topics", "generation", "member_seq", "assignor")
     of_members = members.where("record = 'group'").drop("assignor")
-    joined = of_members.join(of_group, "group_id").select(*_OF_MEMBER, *columns, "client_id")
-    return with_clients(joined)
+    joined = of_members.join(of_group, "group_id").join(subscriptions, _OF_MEMBER, "left")
+    return with_clients(
+        joined.selectExpr(
+            *_OF_MEMBER,
+            *columns,
+            "nullif(rack_id, '') as rack_id",
+            "client_id",
+            "subscription",
+            "member_id = leader as is_leader",
+        )
+    )
 
 
 def _consumer(groups: DataFrame, members: DataFrame) -> DataFrame:

@@ -22,7 +22,7 @@ _LAST_MS = 253_402_300_799_999
 
 ARROW_SCHEMAS = {
     table.name: arrow_schema(table.columns)
-    for table in (*log_schemas.DECODED, log_schemas.EACH_UNREAD)
+    for table in (*log_schemas.DECODED, log_schemas.SUBSCRIPTIONS, log_schemas.EACH_UNREAD)
 }
 """The columns of every table as Arrow's, by its name."""
 COLUMNS = ("key", "value", "timestamp", "partition", "offset")

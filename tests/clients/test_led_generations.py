@@ -13,7 +13,7 @@ from tests.clients.libraries import Answer, answers
 from tests.clients.test_older_sticky import fresh, later
 from tests.history.test_explain import _record
 from tests.kafka.log_records import Record, write
-from tests.kafka.oracle import Group
+from tests.kafka.oracle import Group, Member
 from tests.log.batches import decoded
 
 _COUNT = 60
@@ -57,6 +57,19 @@ def test_generations(spark: SparkSession, client: str, client_id: str, assignor:
 
     assert explained_count(client_id) == len(generations)
     assert explained_count("app") < len(generations)
+
+
+def test_an_empty_rack_is_librdkafkas(spark: SparkSession) -> None:
+    """It compares a static member with another by member id; Java has static ones first."""
+    answer = {"a-1": {("t", 0), ("t", 1)}, "z-1": {("t", 2)}}
+    explained = []
+    for number, rack in enumerate(("", None, "r"), start=1):
+        static = Member("z-1", ["t"], group_instance_id="i", rack_id=rack)
+        group = Group({"t": 3}, [static, Member("a-1", ["t"], rack_id=rack)], "range")
+        records = [_generation("app", "g", number, group, answer)]
+        table = explain_generations(decoded(write(spark, records)), None)
+        explained += table["is_explained"].to_pylist()
+    assert explained == [True, False, False]
 
 
 def _renamed(group: Group, answer: Answer, end: str) -> tuple[Group, Answer]:

@@ -89,9 +89,12 @@ def test_the_log_says_what_the_live_groups_say(
     live = read_snapshot(tmp_path / "live", spark)
     for name in ("direct", "logged", "offline"):
         logged = read_snapshot(tmp_path / name, spark)
-        # The coordinator's own order is not in the log, nor are a member's bytes in its tables.
-        but = ("member_seq", "subscription")
+        # The coordinator's own order is not in the log, and who leads is there alone.
+        but = ("member_seq", "is_leader")
         assert _rows(logged, "members", *but) == _rows(live, "members", *but)
+        leaders = logged.members.where("is_leader").groupBy("group_id").count()
+        mine = leaders.where(F.col("group_id").isin(*_GROUPS))
+        assert sorted(map(tuple, mine.collect())) == [(group, 1) for group in sorted(_CLASSIC)]
         assert len(_rows(logged, "members")) == 6
         assert _rows(logged, "owned") == _rows(live, "owned")
         assert len(_rows(logged, "owned")) == 3 * 8

@@ -82,7 +82,9 @@ def encode_subscription(subscription: Subscription, version: int = NEWEST_VERSIO
         parts.append(wire.int32(-1 if generation is None else generation, "generation"))
     if version >= 3:
         parts.append(
-            wire.string(subscription.rack_id) if subscription.rack_id else wire.int16(-1, "rack")
+            wire.int16(-1, "rack")
+            if subscription.rack_id is None
+            else wire.string(subscription.rack_id)
         )
     return b"".join(parts)
 
