@@ -16,6 +16,8 @@ JAVA, LIBRDKAFKA, FRANZ_GO, SARAMA, KAFKA_PYTHON, AIOKAFKA, KAFKA_GO, KAFKAJS = 
 )
 _STICKY, _COOPERATIVE = "sticky", "cooperative-sticky"
 _EAGER = ("range", "roundrobin")
+RACK_AFFINITY = "rack-affinity"
+"""An assignor of kafka-go's, which no other library has."""
 ASSIGNORS_OF_CLIENT = {
     JAVA: (*_EAGER, _STICKY, _COOPERATIVE),
     LIBRDKAFKA: (*_EAGER, _COOPERATIVE),
@@ -23,13 +25,17 @@ ASSIGNORS_OF_CLIENT = {
     SARAMA: (*_EAGER, _STICKY, _COOPERATIVE),
     KAFKA_PYTHON: (*_EAGER, _STICKY, _COOPERATIVE),
     AIOKAFKA: (*_EAGER, _STICKY),
-    KAFKA_GO: _EAGER,
+    KAFKA_GO: (*_EAGER, RACK_AFFINITY),
     KAFKAJS: ("roundrobin",),
 }
 """The assignors that each library has, by the names of Java's that come nearest."""
+ASSIGNORS = tuple(dict.fromkeys(name for names in ASSIGNORS_OF_CLIENT.values() for name in names))
+"""Those of all libraries, by number: Java's come first."""
 CLIENTS = tuple(ASSIGNORS_OF_CLIENT)
 KAFKAJS_PROTOCOL = "RoundRobinAssigner"
 """The name of kafkajs' only assignor, which no other library uses."""
+CLIENT_OF_ASSIGNOR = {KAFKAJS_PROTOCOL: KAFKAJS, RACK_AFFINITY: KAFKA_GO}
+"""The library that the name of an assignor tells."""
 
 KNOWS_INSTANCES = (JAVA, FRANZ_GO, LIBRDKAFKA, KAFKA_PYTHON)
 """Libraries in which ``group.instance.id`` has a say in the order of members."""

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
-from kassign_spark.client_libraries import KAFKAJS, KAFKAJS_PROTOCOL
+from kassign_spark.client_libraries import CLIENT_OF_ASSIGNOR, KAFKAJS_PROTOCOL
 from kassign_spark.errors import SchemaError
 from kassign_spark.schemas import CLUSTER_ID, TOPIC_PARTITIONS, TOPICS, Table
 from kassign_spark.workers import check_workers
@@ -62,8 +62,9 @@ ASSIGNOR_CLASSES = {
     f"{_COORDINATOR}assignor.RangeAssignor": "range",
 }
 """The names of Kafka's assignors by class, of the client and of the broker."""
-OF_KAFKAJS = f"if(assignor = '{KAFKAJS_PROTOCOL}', '{KAFKAJS}', null)"
-"""The library that the name of an assignor tells, in SQL: this one tells, and no other does."""
+_PAIRS = ", ".join(f"'{name}', '{client}'" for name, client in CLIENT_OF_ASSIGNOR.items())
+BY_ASSIGNOR = f"decode(assignor, {_PAIRS})"
+"""The library that the name of an assignor tells, or null, in SQL."""
 _SHORT_NAMES = {**ASSIGNOR_CLASSES, KAFKAJS_PROTOCOL: "roundrobin"}
 _Name = TypeVar("_Name")
 
@@ -129,7 +130,7 @@ def _cast(frame: DataFrame, table: Table, instead: Mapping[str, str]) -> DataFra
         elif field.name == "assignor" and field.name in names:
             value = _short_assignor_sql(value)
         elif field.name == "client" and "assignor" in names:
-            value = f"coalesce({value}, {OF_KAFKAJS})"
+            value = f"coalesce({value}, {BY_ASSIGNOR})"
         elif field.name == "assignors" and field.name in names:
             value = f"transform({value}, name -> {_short_assignor_sql('name')})"
         columns.append(f"{value} as `{field.name}`")

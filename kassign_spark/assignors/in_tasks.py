@@ -1,6 +1,6 @@
 """Every assignor over a batch: each group by its own, the groups of one rule side by side."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -10,6 +10,7 @@ from kassign_spark.assignors.differing import assign_differing, assign_with_rack
 from kassign_spark.assignors.equal import assign_equal
 from kassign_spark.client.model import follow_constrained, predict_group
 from kassign_spark.client_libraries import (
+    ASSIGNORS,
     CLIENTS,
     JAVA,
     KAFKA_GO,
@@ -30,9 +31,9 @@ KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """The assignors of Kafka's Java client, by number."""
 
 
-def assignors_of(batch: Batch) -> Longs:
-    """Return the number of the assignor that each group's members name; -1: none of Kafka's."""
-    number = {name: place for place, name in enumerate(KAFKAS)}
+def assignors_of(batch: Batch, known: Sequence[str] = KAFKAS) -> Longs:
+    """Return the number of the assignor that each group's members name; -1: none that is known."""
+    number = {name: place for place, name in enumerate(known)}
     of_text = [-1, *(number.get(text, -1) for text in batch.texts.to_pylist())]
     assignor = np.full(batch.group_count, -1)
     assignor[batch.member_group] = np.array(of_text)[batch.assignor]
@@ -41,7 +42,9 @@ def assignors_of(batch: Batch) -> Longs:
 
 def numbers_of(batch: Batch, assignor: int | None) -> Longs:
     """Return the number of each group's assignor: the one for all groups, or the group's own."""
-    return assignors_of(batch) if assignor is None else np.full(batch.group_count, assignor)
+    if assignor is None:
+        return assignors_of(batch, ASSIGNORS)
+    return np.full(batch.group_count, assignor)
 
 
 def answer(

@@ -17,6 +17,7 @@ from kassign_spark.client.group_state import (
     OK,
     STARVES,
     THROWS,
+    UNANSWERED,
     UNDEFINED,
     ClaimedIds,
     GroupState,
@@ -34,6 +35,7 @@ from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.missing import with_cause
 from kassign_spark.client.mixed_families import read_by_leader
 from kassign_spark.client.older_sticky import Crashes, assign_older
+from kassign_spark.client.rack_affinity import may_draw_by_rack, predict_rack_affinity
 from kassign_spark.client.rack_bits import Racks, need_matching, number_racks
 from kassign_spark.client.range_racks import assign_range
 from kassign_spark.client_libraries import (
@@ -41,8 +43,10 @@ from kassign_spark.client_libraries import (
     JAVA,
     KAFKA_GO,
     LIBRDKAFKA,
+    RACK_AFFINITY,
     SARAMA,
 )
+from kassign_spark.display import plural
 
 _NEEDS_TOPICS = {
     KAFKA_GO: (STARVES, "kafka-go gives nobody anything as long as a subscribed topic is missing"),
@@ -75,6 +79,8 @@ def _predict(state: GroupState) -> Outcome:
         if missing:
             verdict, says = _NEEDS_TOPICS[state.client]
             return Outcome(verdict, f"{says}: {', '.join(missing)}", [], {}, layout)
+    if state.assignor == RACK_AFFINITY:
+        return predict_rack_affinity(state, layout)
     if state.assignor == "roundrobin" or (state.assignor == "range" and state.client != JAVA):
         return predict_eager(state, layout)
     if state.assignor == "range":
@@ -90,7 +96,10 @@ def _predict(state: GroupState) -> Outcome:
 
 
 def _of_several(state: GroupState) -> Outcome:
-    """Ask each library that may lead; if they differ, the answer is that of the first member's."""
+    """Ask each library that may lead; if they differ, the answer is that of the first member's.
+
+    Then the detail says of each how far it differs.
+    """
     outcomes = [predict_group(replace(state, clients=(client,))) for client in state.clients]
     first = outcomes[0]
     if all(
@@ -100,11 +109,26 @@ def _of_several(state: GroupState) -> Outcome:
         for each in outcomes
     ):
         return first
+    others = (
+        f"{client} {_difference(first, outcome)}"
+        for client, outcome in zip(state.clients[1:], outcomes[1:], strict=True)
+    )
     says = (
-        f"the leader is not known, and {' and '.join(state.clients)} answer differently: this is "
-        f"{state.client}'s answer; set is_leader of a member for that of its library"
+        f"the leader is not known: this is {state.client}'s answer; {'; '.join(others)}; name the "
+        "library with leader, or set is_leader of a member"
     )
     return first._replace(verdict=INEXACT, detail=says)
+
+
+def _difference(first: Outcome, other: Outcome) -> str:
+    """Describe another library's answer beside the first one's."""
+    if other.verdict in UNANSWERED or first.verdict in UNANSWERED:
+        return "gives the same" if other.verdict == first.verdict else f"answers {other.verdict}"
+    count = sum(
+        len({*own}.difference(before))
+        for own, before in zip(other.assigned, first.assigned, strict=True)
+    )
+    return f"gives {plural(count, 'partition')} to other members"
 
 
 def _sticky_of_another(state: GroupState) -> Outcome:
@@ -139,6 +163,8 @@ def _by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outco
 
 def may_draw(state: GroupState, assigned: Sequence[Collection[tuple[str, int]]]) -> bool:
     """Return whether members may have got these partitions, topic and number, by lot."""
+    if state.assignor == RACK_AFFINITY:
+        return may_draw_by_rack(state, lay_out(state).layout, assigned)
     return may_be_drawn(predict_group(state), state, lay_out(without_missing(state)), assigned)
 
 

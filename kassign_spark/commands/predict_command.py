@@ -16,6 +16,7 @@ from kassign_spark.client.group_state import (
     UNDEFINED,
     WORST_FIRST,
 )
+from kassign_spark.client_libraries import CLIENTS
 from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import (
     Facts,
@@ -68,6 +69,13 @@ def add_options(parser: Parser) -> None:
     parser.add_snapshot()
     parser.add_output("the tables assignment and verdicts")
     parser.add_assignor(PREDICTED)
+    parser.add_argument(
+        "--leader",
+        metavar="CLIENT",
+        choices=CLIENTS,
+        help="who leads groups whose members run several clients, if is_leader is not known: "
+        f"one of {', '.join(CLIENTS)}",
+    )
     parser.add_show("print at most N groups that are not ok, or of which there is something to say")
 
 
@@ -76,7 +84,7 @@ def run(args: argparse.Namespace) -> Outcome:
     with session_reading(args, f"predicting {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         assignment, verdict_rows = predict(
-            *snapshot, target=snapshot.target, assignor=args.assignor
+            *snapshot, target=snapshot.target, assignor=args.assignor, leader=args.leader
         )
         counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
         is_noted = (F.col("verdict") == OK) & F.col("detail").isNotNull()

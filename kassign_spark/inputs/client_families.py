@@ -9,8 +9,15 @@ from collections.abc import Collection
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.client_libraries import CLIENT_IDS, CLIENTS, FRANZ_GO, KAFKA_GO, LIBRDKAFKA
-from kassign_spark.conforming import OF_KAFKAJS
+from kassign_spark.client_libraries import (
+    CLIENT_IDS,
+    CLIENTS,
+    FRANZ_GO,
+    KAFKA_GO,
+    LIBRDKAFKA,
+    RACK_AFFINITY,
+)
+from kassign_spark.conforming import BY_ASSIGNOR
 
 SIGNS = ("client_id", "subscription")
 """Columns of members that tell it."""
@@ -28,6 +35,11 @@ _USER_DATA_SIZE = _number(f"{_TOPICS_END} + 1", 4)
 _HAS_NO_USER_DATA = f"{_USER_DATA_SIZE} = 4294967295"
 _END = f"{_TOPICS_END} + 4 + if({_HAS_NO_USER_DATA}, 0, {_USER_DATA_SIZE})"
 _USER_DATA = f"hex(substring(subscription, {_TOPICS_END} + 5, 4))"
+# kafka-go has no rack in its subscription but for this assignor's user data.
+_RACK = f"""
+if(assignor = '{RACK_AFFINITY}' and rack_id is null and not {_HAS_NO_USER_DATA}, nullif(cast(
+substring(subscription, {_TOPICS_END} + 5, cast({_USER_DATA_SIZE} as int)) as string), ''), rack_id)
+"""
 IS_UNREADABLE = (
     "subscription is not null and topics is not null and not coalesce("
     f"{_number('3', 4)} = size(topics) and length(subscription) >= {_END}, false)"
@@ -66,6 +78,8 @@ def with_clients(members: DataFrame) -> DataFrame:
             ``subscription``: there an empty rack_id is librdkafka's.
     """
     by_bytes = _BY_BYTES if "subscription" in members.columns else _BY_EMPTY_RACK
-    signs = f"{OF_KAFKAJS}, case {by_bytes} {_by_id(CLIENTS)} end"
+    if "subscription" in members.columns:
+        members = members.withColumn("rack_id", F.expr(_RACK))
+    signs = f"{BY_ASSIGNOR}, case {by_bytes} {_by_id(CLIENTS)} end"
     named = "client, " if "client" in members.columns else ""
     return members.withColumn("client", F.expr(f"coalesce({named}{signs})"))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.client_libraries import ASSIGNORS_OF_CLIENT, CLIENTS, JAVA
+from kassign_spark.client_libraries import ASSIGNORS, ASSIGNORS_OF_CLIENT, CLIENTS
 from kassign_spark.inputs.client_families import IS_UNREADABLE
 from kassign_spark.inputs.linear import UNENDING, is_compiled, may_not_end_in_sql
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
@@ -135,7 +135,7 @@ def member_rules() -> list[Rule]:
             " or ".join(
                 f"client = '{client}' and assignor in ({', '.join(map(text, lacking))})"
                 for client, names in ASSIGNORS_OF_CLIENT.items()
-                if (lacking := [name for name in ASSIGNORS_OF_CLIENT[JAVA] if name not in names])
+                if (lacking := [name for name in ASSIGNORS if name not in names])
             ),
             shown("assignor"),
             text("the member's client has no assignor of that name"),

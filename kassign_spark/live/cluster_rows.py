@@ -37,13 +37,18 @@ def topic_rows(
             omitted.append(Omission("topic", topic["name"], f"error {topic['error_code']}"))
             continue
         replica_racks = [
-            [racks[node] for node in partition["replica_nodes"] if racks.get(node)]
+            [racks[node] for node in _leader_first(partition) if racks.get(node)]
             for partition in partitions
         ]
         topic_id = kafka_topic_id(topic["topic_id"]) if topic.get("topic_id") else None
         in_racks = replica_racks if has_racks else None
         rows.append((cluster_id, topic["name"], len(partitions), in_racks, topic_id))
     return rows, omitted
+
+
+def _leader_first(partition: Mapping[str, Any]) -> list[int]:
+    """Brokers with a replica: the leader, then the others in their order."""
+    return sorted(partition["replica_nodes"], key=lambda node: node != partition["leader_id"])
 
 
 def leader_rows(described: Iterable[dict[str, Any]], cluster_id: str | None) -> list[Row]:

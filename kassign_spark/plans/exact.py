@@ -1,6 +1,7 @@
 """Kafka's client for all groups of a task: vectorised where it can be, else by the model."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -11,7 +12,6 @@ import pyarrow.compute as pc
 from kassign_spark.assignors.blocks import range_owners, roundrobin_owners
 from kassign_spark.assignors.in_tasks import (
     COOPERATIVE_STICKY,
-    KAFKAS,
     RANGE,
     ROUNDROBIN,
     STICKY,
@@ -24,9 +24,11 @@ from kassign_spark.client.group_state import FAILING, OK, Outcome
 from kassign_spark.client.left_out import left_out_says
 from kassign_spark.client.model import predict_group
 from kassign_spark.client.protocols import EAGER
+from kassign_spark.client_libraries import ASSIGNORS, CLIENTS
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.group_names import PIECE, group_columns, with_nulls
 from kassign_spark.groups.group_states import States
+from kassign_spark.groups.leading_clients import SEVERAL
 from kassign_spark.groups.numbers import Flags, Longs, find, key, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.rebalance_rounds import (
@@ -63,12 +65,17 @@ class ClientOutcomes(NamedTuple):
     steps: RebalanceSteps
 
 
-def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[pa.Table]:
+def predict_arrow(
+    table: pa.Table, *, assignor: int | None = None, leader: str | None = None
+) -> Iterator[pa.Table]:
     """Predict the groups of a task (rows of ``rows.fold``): the columns of ``RUNS``.
 
-    ``assignor`` is a number of ``KAFKAS`` for all of them; None: each its own.
+    ``assignor`` is a number of ``ASSIGNORS`` for all of them; None: each its own. ``leader`` is
+    the library that leads where that is not known, and some member runs it.
     """
     batch, claims = read_batch(table)
+    if leader is not None:
+        batch = _led_by(batch, CLIENTS.index(leader))
     assignors = numbers_of(batch, assignor)
     judged = predict_batch(batch, claims, batch.generation, assignors)
     left_out = topics_left_out(batch, claims)
@@ -77,6 +84,16 @@ def predict_arrow(table: pa.Table, *, assignor: int | None = None) -> Iterator[p
         for group, (verdict, detail) in enumerate(judged.verdicts)
     ]
     yield from _tables(batch, judged._replace(verdicts=verdicts))
+
+
+def _led_by(batch: Batch, client: int) -> Batch:
+    """Name a leader that runs the library, in groups of several whose leader is not known."""
+    is_open = batch.leading_client[batch.member_group] == SEVERAL
+    running = np.flatnonzero(is_open & (batch.client_number == client))
+    _, first = np.unique(batch.member_group[running], return_index=True)
+    is_leader = batch.is_leader.copy()
+    is_leader[running[first]] = True
+    return replace(batch, is_leader=is_leader)
 
 
 def follow_exactly_arrow(
@@ -101,7 +118,7 @@ def predict_batch(
         batch: the groups.
         claims: what members say that they own, whether it exists or not.
         generation: of each member, in which it owned that.
-        assignor: of each group a number of ``KAFKAS``.
+        assignor: of each group a number of ``ASSIGNORS``.
         groups: which groups to answer; None: all.
 
     Returns:
@@ -121,7 +138,7 @@ def predict_batch(
     if modelled:
         states = States(batch, claims, generation)
         for group in modelled:
-            outcome = predict_group(states.of(group, KAFKAS[assignor[group]]))
+            outcome = predict_group(states.of(group, ASSIGNORS[assignor[group]]))
             verdicts[group] = outcome.verdict, outcome.detail
             if outcome.verdict not in FAILING:
                 parts.append(_assigned(batch, group, states.members(group), outcome))
@@ -164,7 +181,7 @@ def misled_groups(
     if not suspects:
         return {}
     states = States(batch, claims, generation)
-    outcomes = {g: predict_group(states.of(g, KAFKAS[assignor[g]])) for g in suspects}
+    outcomes = {g: predict_group(states.of(g, ASSIGNORS[assignor[g]])) for g in suspects}
     return {
         g: (outcome.verdict, outcome.detail) for g, outcome in outcomes.items() if outcome.is_misled
     }
@@ -175,7 +192,7 @@ def misled_arrow(
 ) -> Iterator[pa.Table]:
     """Return ``misled_groups`` of a task (rows of ``rows.fold``): the columns of ``MISLED``.
 
-    ``assignor`` is a number of ``KAFKAS`` for all of them; None: each its own. Under the eager
+    ``assignor`` is a number of ``ASSIGNORS`` for all of them; None: each its own. Under the eager
     ``protocol`` `cooperative-sticky` knows nothing of what members owned.
     """
     batch, claims = read_batch(table)
@@ -198,7 +215,7 @@ def follow_exactly(
     Args:
         batch: the groups; all members take part in every round.
         claims: what members own before.
-        assignor: of each group a number of ``KAFKAS``.
+        assignor: of each group a number of ``ASSIGNORS``.
         is_cooperative: of each group; under the eager protocol `cooperative-sticky` knows nothing
             of what members owned.
     """
@@ -216,7 +233,7 @@ def follow_exactly(
         code = {name: i for i, name in enumerate(batch.topic_names.to_pylist(), start=1)}
         rows: list[tuple[int, int, int, int, int]] = []
         for group in cooperative:
-            followed = follow_rounds(states.of(group, KAFKAS[COOPERATIVE_STICKY]))
+            followed = follow_rounds(states.of(group, ASSIGNORS[COOPERATIVE_STICKY]))
             verdicts[group] = followed.verdict, followed.detail
             members = states.members(group)
             for step in followed.steps:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.assignor_protocols import check_protocol
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
+from kassign_spark.client_libraries import ASSIGNORS, CLIENTS
 from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
@@ -54,13 +55,15 @@ def predict(
     *,
     target: DataFrame | None = None,
     assignor: str | None = None,
+    leader: str | None = None,
 ) -> Prediction:
     """Return the exact answer of Kafka's Java client for every group, as of clients 3.8 and later.
 
     Groups of group_type `consumer` get the next target of the broker's own assignors instead; see
     ``predict_consumer_groups``, which gives the rounds to get there as well. Groups whose members
-    name another library in ``members.client`` get that library's answer; ``members.is_leader``
-    says whose it is where they name several.
+    name another library in ``members.client`` get that library's answer. Where they name several,
+    ``members.is_leader`` says whose it is, or else ``leader``; without either all are asked, and
+    where they differ the first member's answers, and the detail says how far the others differ.
 
     `roundrobin`, and `range` where racks do not count, are computed as for ``assign``. The others
     are followed step by step, one group after the other in each task, racks included. All is
@@ -80,6 +83,8 @@ def predict(
         target: ``schemas.TARGET``: the last target of groups of group_type `consumer`.
         assignor: one of ``PREDICTED`` for all groups, or None for each group's own
             (``members.assignor``). Of groups of group_type `consumer` only `range` can be another.
+        leader: one of ``client_libraries.CLIENTS``: the library that leads groups whose members
+            run several, where ``members.is_leader`` does not say; other groups have their own.
 
     Returns:
         assignment: the columns of ``schemas.ASSIGNMENT``; no rows of groups that throw or never
@@ -97,13 +102,16 @@ def predict(
 
     Raises:
         SchemaError: columns are missing or of the wrong type.
-        InputError: values that have no meaning, or an unknown assignor; lists every one.
+        InputError: values that have no meaning, or an unknown assignor; lists every one. Or an
+            unknown leader.
     """
     assignor = short_assignor(assignor)
     check_assignor(assignor, PREDICTED)
-    known = PREDICTED if assignor is None else None
+    if leader not in (None, *CLIENTS):
+        raise InputError(f"unknown leader {leader!r}: it must be one of {', '.join(CLIENTS)}")
+    known = ASSIGNORS if assignor is None else None
     eligible, _, consumer = inspect_by_type(members, topics, owned, target, known)
-    rows, verdicts = _answers(eligible, assignor, predict_arrow)
+    rows, verdicts = _answers(eligible, assignor, partial(predict_arrow, leader=leader))
     has_clusters = has_cluster_id(members)
     of_classic = Prediction(
         answer(rows, ASSIGNMENT, has_cluster_id=has_clusters),
@@ -159,7 +167,7 @@ def predict_rebalance(
     assignor = short_assignor(assignor)
     check_assignor(assignor, PREDICTED)
     check_protocol(protocol)
-    known = PREDICTED if assignor is None else None
+    known = ASSIGNORS if assignor is None else None
     eligible, names, consumer = inspect_by_type(
         members, topics, owned, target, known, assignor, protocol
     )

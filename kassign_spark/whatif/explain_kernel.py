@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
 from kassign_spark.client.group_state import OK, UNANSWERED
+from kassign_spark.client_libraries import ASSIGNORS, ASSIGNORS_OF_CLIENT, CLIENTS
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.coordinator.assignor_votes import choose_assignor
 from kassign_spark.display import plural
@@ -25,8 +26,8 @@ from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_s
 from kassign_spark.whatif.explained_draws import groups_by_lot
 
 EXPLAINED = columns_of("explain")
-NAMES = (*KAFKAS, *COORDINATORS)
-"""The client's assignors, then those of the coordinator, in the order of their numbers here."""
+NAMES = (*ASSIGNORS, *COORDINATORS)
+"""The clients' assignors, then those of the coordinator, in the order of their numbers here."""
 MOST_STALE = 16
 """Members of a group whose stale claims are tried one by one, the first by member id."""
 
@@ -53,8 +54,8 @@ def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Explain the groups of a task: rows of ``rows.fold``, and of kind OBSERVED: ``EXPLAINED``."""
     tried = _Tried(table)
     is_consumer_group = tried.of_coordinator
-    for number in range(len(KAFKAS)):
-        tried.add(number, ~is_consumer_group)
+    for number in range(len(ASSIGNORS)):
+        tried.add(number, ~is_consumer_group & tried.can_run(number))
     tried.add_coordinators(table)
     stale = _stale(tried.batch, tried.claims)
     stale = [
@@ -110,13 +111,20 @@ class _Tried:
 
     def __init__(self, table: pa.Table) -> None:
         batch, (self.claims, self._observed), _ = read_kinds(table, (CLAIM, OBSERVED))
-        self.batch, self.named = batch, assignors_of(batch)
+        self.batch, self.named = batch, assignors_of(batch, ASSIGNORS)
         self.of_coordinator = _of_coordinator(table, batch)
         self.variants: list[list[_Variant]] = [[] for _ in range(batch.group_count)]
         self._members = batch.member_names.to_pylist()
         self._topics = batch.topic_names.to_pylist()
         self._member_rank = np.append(0, utf_8_rank(batch.member_names))
         self._topic_rank = np.append(0, batch.topic_order)
+
+    def can_run(self, number: int) -> Flags:
+        """Return which groups may be led by a library that has an assignor; all may by Java's."""
+        name = ASSIGNORS[number]
+        having = [n for n, client in enumerate(CLIENTS) if name in ASSIGNORS_OF_CLIENT[client]]
+        flags: Flags = np.isin(self.batch.leading_client, having) | (name in KAFKAS)
+        return flags
 
     def add(self, number: int, groups: Flags, without: Longs | None = None) -> None:
         """Predict some groups by an assignor, or without the claims of a member of each."""
@@ -127,7 +135,7 @@ class _Tried:
             claims = claims.where(claims.member != without[claims.group])
         assignor = np.full(batch.group_count, number)
         judged = predict_batch(batch, claims, batch.generation, assignor, groups)
-        by_lot = groups_by_lot(batch, claims, self._observed, judged, KAFKAS[number])
+        by_lot = groups_by_lot(batch, claims, self._observed, judged, ASSIGNORS[number])
         self._note(number, groups, judged, without, by_lot)
 
     def add_coordinators(self, table: pa.Table) -> None:
@@ -142,13 +150,15 @@ class _Tried:
                 group_states(table, batch, self.claims), groups.tolist(), strict=True
             )
         ]
-        for number, name in enumerate(COORDINATORS, start=len(KAFKAS)):
+        for number, name in enumerate(COORDINATORS, start=len(ASSIGNORS)):
             judged = follow_coordinator(batch, self.claims, states, name)
             self._note(number, groups, judged._replace(steps=_settled(batch, judged.steps, groups)))
         for group in np.flatnonzero(groups).tolist():
             (state, _) = states[group] or (None, None)
             if state is not None:
-                self.named[group] = NAMES.index(choose_assignor(state.votes).assignor, len(KAFKAS))
+                self.named[group] = NAMES.index(
+                    choose_assignor(state.votes).assignor, len(ASSIGNORS)
+                )
 
     def _note(
         self,

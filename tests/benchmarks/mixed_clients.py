@@ -13,9 +13,14 @@ import time
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark import predict
-from kassign_spark.client_libraries import ASSIGNORS_OF_CLIENT
+from kassign_spark.client_libraries import ASSIGNORS_OF_CLIENT, JAVA
 
-_PAIRS = [(client, name) for client, names in ASSIGNORS_OF_CLIENT.items() for name in names]
+_PAIRS = [
+    (client, name)
+    for client, names in ASSIGNORS_OF_CLIENT.items()
+    for name in names
+    if name in ASSIGNORS_OF_CLIENT[JAVA]
+]
 _MEMBERS, _TOPICS, _SIZE = 6, 4, 8
 
 

@@ -178,11 +178,20 @@ def _state(client: str, group: Group) -> dict[str, Any]:
             "owned": _by_topic(member.owned),
             "generation": -1 if member.generation is None else member.generation,
             "has_empty_user_data": member.user_data == b"",
+            "rack": member.rack_id or "",
         }
         for member in group.members
     ]
-    named = {"client": client, "assignor": group.assignor}
-    return {**named, "members": members, "topics": dict(group.topics)}
+    racks = {name: of for name, of in group.topics.items() if not isinstance(of, int)}
+    return {
+        "client": client,
+        "assignor": group.assignor,
+        "members": members,
+        "topics": {**group.topics, **{name: len(of) for name, of in racks.items()}},
+        "leader_racks": {
+            name: [of[0] or "" if of else "" for of in each] for name, each in racks.items()
+        },
+    }
 
 
 def _by_topic(owned: Iterable[tuple[str, int]]) -> dict[str, list[int]]:

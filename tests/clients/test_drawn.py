@@ -79,12 +79,12 @@ def test_explain_takes_what_can_be_drawn(client: str, assignor: str) -> None:
     groups = [_alike(fresh(rng, assignor)) for _ in range(_COUNT)]
     for generation in range(1, 3):
         seen = answers(client, groups)
-        explained = _explained(client, groups, seen)
-        assert {assignor} == {name for name, _ in explained}
-        drawn = [n for n, (_, detail) in enumerate(explained) if detail and "by lot" in detail]
+        explanations = explained(client, groups, seen)
+        assert {assignor} == {name for name, _ in explanations}
+        drawn = [n for n, (_, detail) in enumerate(explanations) if detail and "by lot" in detail]
         assert len(drawn) > 5
         few = [groups[n] for n in drawn]
-        moved = _explained(client, few, [_of_one(seen[n]) for n in drawn])
+        moved = explained(client, few, [_of_one(seen[n]) for n in drawn])
         taken = [name for name, _ in moved].count(assignor)
         # Of a cooperative answer less is certain: how much it withholds is drawn as well.
         assert taken <= (len(drawn) / 10 if assignor == "cooperative-sticky" else 0)
@@ -106,9 +106,10 @@ def _of_one(answer: Answer) -> Answer:
     return {member: everything if member == first else set() for member in answer}
 
 
-def _explained(
+def explained(
     client: str, groups: Sequence[Group], seen: Sequence[Answer]
 ) -> list[tuple[str | None, str | None]]:
+    """Return the assignor that explains what was seen of each group, and the detail."""
     rows = []
     for n, (group, plan) in enumerate(zip(groups, seen, strict=True)):
         assert isinstance(plan, dict)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from kassign_spark import predict, validate
+from kassign_spark import explain, predict, validate
 from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.client_families import with_clients
@@ -102,6 +103,39 @@ def test_the_answer_is_that_of_the_family(spark: SparkSession) -> None:
     predicted, _ = predict(members, builders.topics(spark, {"orders": 7}))
     in_order = predicted.orderBy("partition").collect()
     assert "".join(row.member_id for row in in_order) == "m0m0m1m1m2m2m2"  # as kafka-go has it
+
+
+def test_rack_affinity_takes_racks_from_the_bytes(spark: SparkSession) -> None:
+    rows = [
+        _member("g", "rack-affinity", "prog@host", _bytes(1, _sized(rack), topics=["orders"])[:-4])
+        | {"topics": ["orders"], "member_id": f"m{n}", "member_seq": n}
+        for n, rack in enumerate((b"b", b"a", b"a"))
+    ]
+    members = builders.members(spark, rows)
+    leaders = [["a", "b"], ["b"], ["a", "b"], ["b"], ["b"], ["a"], ["a"]]
+    topics = spark.createDataFrame(
+        [("orders", 7, leaders)],
+        "topic string, num_partitions int, replica_racks array<array<string>>",
+    )
+    predicted, verdicts = predict(members, topics)
+    assert [row.verdict for row in verdicts.collect()] == ["ok"]
+    expected = {0: "m1", 1: "m0", 2: "m1", 3: "m0", 4: "m0", 5: "m2", 6: "m2"}
+    assert {row.partition: row.member_id for row in predicted.collect()} == expected
+    explained = explain(predicted, members, topics).collect()
+    assert [(row.assignor, row.own_assignor) for row in explained] == [("rack-affinity",) * 2]
+    for unknown in (
+        (members.drop("member_seq"), topics, "the order of members"),
+        (members, topics.drop("replica_racks"), "replica_racks"),
+        (members.selectExpr("* except (subscription)"), topics, "rack_id"),
+    ):
+        (verdict,) = predict(*unknown[:2])[1].collect()
+        assert verdict.verdict == "inexact"
+        assert unknown[2] in verdict.detail
+    with_racks = members.drop("subscription").withColumn("rack_id", F.lit("a"))
+    with pytest.raises(InputError, match="client has no assignor of that name"):
+        predict(with_racks.withColumn("client", F.lit("java")), topics)
+    with pytest.raises(InputError, match="unknown assignor"):
+        predict(members, topics, assignor="rack-affinity")
 
 
 @pytest.mark.parametrize("table_format", ["parquet", "json", "csv"])

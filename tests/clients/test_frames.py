@@ -69,7 +69,7 @@ def test_each_group_gets_the_answer_of_its_client(spark: SparkSession) -> None:
 
 
 def test_several_clients_in_a_group(spark: SparkSession) -> None:
-    """Both answers, or none, where nobody is known to lead."""
+    """Without a known leader the first member's library answers, or the one that is named."""
     rows = [
         *_group("alike", "roundrobin", "java", "aiokafka"),
         *_group("unlike", "roundrobin", "java", "sarama", None),
@@ -83,10 +83,18 @@ def test_several_clients_in_a_group(spark: SparkSession) -> None:
     assert verdicts["led"] == ("ok", None)
     assert verdicts["unlike"] == (
         "inexact",
-        "the leader is not known, and java and sarama answer differently: this is java's answer; "
-        "set is_leader of a member for that of its library",
+        "the leader is not known: this is java's answer; sarama gives 10 partitions to other "
+        "members; name the library with leader, or set is_leader of a member",
     )
     assert _held(predicted, "led")["m1"] == [0, 4, 7, 11]
+    assert _held(predicted, "unlike")["m1"] != [0, 4, 7, 11]
+    by_sarama, verdict_rows = predict(members, topics, leader="sarama")
+    assert {row.verdict for row in verdict_rows.collect()} == {"ok"}
+    assert _held(by_sarama, "unlike") == _held(predicted, "led")
+    for name in ("alike", "led"):
+        assert _held(by_sarama, name) == _held(predicted, name)
+    with pytest.raises(InputError, match="unknown leader 'x': it must be one of java, "):
+        predict(members, topics, leader="x")
 
 
 def test_advice_to_let_another_library_lead(spark: SparkSession) -> None:

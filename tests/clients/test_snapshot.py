@@ -82,7 +82,12 @@ _GROUPS: dict[str, tuple[Callable[[str, threading.Event, str, str], None], str]]
 }
 
 
-_PROGRAMS = {"sarama": "roundrobin", "franz-go": "sticky", "kafkajs": "RoundRobinAssigner"}
+_PROGRAMS = {
+    "sarama": "roundrobin",
+    "franz-go": "sticky",
+    "kafkajs": "RoundRobinAssigner",
+    "kafka-go": "rack-affinity",
+}
 """Libraries whose consumers are processes of their own, with the assignors of their groups."""
 
 
@@ -139,8 +144,8 @@ def test_the_short_bytes_of_kafka_go(
 def test_libraries_are_told_apart_and_predicted(spark: SparkSession, broker: SecuredBroker) -> None:
     address = broker.bootstrap_server
     create_topics(address, _SIZES)
-    groups = {f"{client}-{assignor}": client for client, (_, assignor) in _GROUPS.items()}
-    groups |= {f"{client}-{assignor}": client for client, assignor in _PROGRAMS.items()}
+    running_assignors = {**{client: name for client, (_, name) in _GROUPS.items()}, **_PROGRAMS}
+    groups = {f"{client}-{assignor}": client for client, assignor in running_assignors.items()}
     awaited = {**dict.fromkeys(groups, len(_MEMBERS)), "clients-java": 1}
     with ExitStack() as running:
         consumers = running.enter_context(java_consumers(spark, address))
@@ -174,5 +179,6 @@ def test_libraries_are_told_apart_and_predicted(spark: SparkSession, broker: Sec
     assert sorted(predicted.select(key).collect()) == sorted(owned.select(key).collect())
     explained = explain(owned, members, snapshot.topics)
     assert {row.group_id: row.assignor for row in explained.collect()} == {
-        name: "roundrobin" if "kafkajs" in name else name.rpartition("-")[2] for name in groups
+        name: "roundrobin" if client == "kafkajs" else running_assignors[client]
+        for name, client in groups.items()
     }

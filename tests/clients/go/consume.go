@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/IBM/sarama"
+	"github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -16,9 +17,12 @@ func consume(library, address, group, assignor string, topics []string) {
 		io.Copy(io.Discard, os.Stdin)
 		cancel()
 	}()
-	if library == "franz-go" {
+	switch library {
+	case "franz-go":
 		withFranzGo(ctx, address, group, assignor, topics)
-	} else {
+	case "kafka-go":
+		withKafkaGo(ctx, address, group, assignor, topics)
+	default:
 		withSarama(ctx, address, group, assignor, topics)
 	}
 }
@@ -37,6 +41,19 @@ func withFranzGo(ctx context.Context, address, group, assignor string, topics []
 		client.PollFetches(ctx)
 	}
 	client.Close()
+}
+
+func withKafkaGo(ctx context.Context, address, group, assignor string, topics []string) {
+	reader := kafka.NewReader(kafka.ReaderConfig{
+		Brokers:        []string{address},
+		GroupID:        group,
+		GroupTopics:    topics,
+		GroupBalancers: []kafka.GroupBalancer{kafkaGoBalancer(assignor, "rack-a")},
+	})
+	for ctx.Err() == nil {
+		reader.ReadMessage(ctx)
+	}
+	reader.Close()
 }
 
 type handler struct{}

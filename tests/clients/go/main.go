@@ -20,13 +20,15 @@ type member struct {
 	Owned      map[string][]int32 `json:"owned"`
 	Generation int32              `json:"generation"`
 	HasEmpty   bool               `json:"has_empty_user_data"`
+	Rack       string             `json:"rack"`
 }
 
 type state struct {
-	Client   string         `json:"client"`
-	Assignor string         `json:"assignor"`
-	Members  []member       `json:"members"`
-	Topics   map[string]int `json:"topics"`
+	Client      string              `json:"client"`
+	Assignor    string              `json:"assignor"`
+	Members     []member            `json:"members"`
+	Topics      map[string]int      `json:"topics"`
+	LeaderRacks map[string][]string `json:"leader_racks"`
 }
 
 type answer struct {
@@ -125,13 +127,13 @@ func saramaStrategy(assignor string) sarama.BalanceStrategy {
 }
 
 func byKafkaGo(s state) map[string]map[string][]int {
-	var balancer kafka.GroupBalancer = kafka.RangeGroupBalancer{}
-	if s.Assignor == "roundrobin" {
-		balancer = kafka.RoundRobinGroupBalancer{}
-	}
 	var members []kafka.GroupMember
 	for _, m := range s.Members {
-		members = append(members, kafka.GroupMember{ID: m.ID, Topics: m.Topics})
+		of := kafka.GroupMember{ID: m.ID, Topics: m.Topics}
+		if s.Assignor == "rack-affinity" {
+			of.UserData = []byte(m.Rack)
+		}
+		members = append(members, of)
 	}
 	var names []string
 	for topic := range s.Topics {
@@ -141,11 +143,15 @@ func byKafkaGo(s state) map[string]map[string][]int {
 	var partitions []kafka.Partition
 	for _, topic := range names {
 		for p := 0; p < s.Topics[topic]; p++ {
-			partitions = append(partitions, kafka.Partition{Topic: topic, ID: p})
+			partition := kafka.Partition{Topic: topic, ID: p}
+			if racks := s.LeaderRacks[topic]; racks != nil {
+				partition.Leader.Rack = racks[p]
+			}
+			partitions = append(partitions, partition)
 		}
 	}
 	assigned := map[string]map[string][]int{}
-	for id, of := range balancer.AssignGroups(members, partitions) {
+	for id, of := range kafkaGoBalancer(s.Assignor, "").AssignGroups(members, partitions) {
 		for topic, numbers := range of {
 			for _, p := range numbers {
 				add(assigned, id, topic, p)
@@ -153,6 +159,14 @@ func byKafkaGo(s state) map[string]map[string][]int {
 		}
 	}
 	return assigned
+}
+
+func kafkaGoBalancer(assignor, rack string) kafka.GroupBalancer {
+	return map[string]kafka.GroupBalancer{
+		"range":         kafka.RangeGroupBalancer{},
+		"roundrobin":    kafka.RoundRobinGroupBalancer{},
+		"rack-affinity": kafka.RackAffinityGroupBalancer{Rack: rack},
+	}[assignor]
 }
 
 func byFranzGo(s state) (map[string]map[string][]int, error) {
