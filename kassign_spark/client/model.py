@@ -128,7 +128,7 @@ def _difference(first: Outcome, other: Outcome) -> str:
         len({*own}.difference(before))
         for own, before in zip(other.assigned, first.assigned, strict=True)
     )
-    return f"gives {plural(count, 'partition')} to other members"
+    return f"gives {plural(count, 'partition')} to other members" if count else "gives the same"
 
 
 def _sticky_of_another(state: GroupState) -> Outcome:

@@ -23,7 +23,7 @@ from kassign_spark.iteration import hold
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 from kassign_spark.whatif.explain import explain
-from kassign_spark.whatif.explain_kernel import NAMES
+from kassign_spark.whatif.explained_variants import NAMES
 
 _COLUMNS: Columns = {
     "group": group_name,

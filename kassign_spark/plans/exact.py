@@ -75,7 +75,7 @@ def predict_arrow(
     """
     batch, claims = read_batch(table)
     if leader is not None:
-        batch = _led_by(batch, CLIENTS.index(leader))
+        batch = led_by(batch, CLIENTS.index(leader))
     assignors = numbers_of(batch, assignor)
     judged = predict_batch(batch, claims, batch.generation, assignors)
     left_out = topics_left_out(batch, claims)
@@ -86,7 +86,7 @@ def predict_arrow(
     yield from _tables(batch, judged._replace(verdicts=verdicts))
 
 
-def _led_by(batch: Batch, client: int) -> Batch:
+def led_by(batch: Batch, client: int) -> Batch:
     """Name a leader that runs the library, in groups of several whose leader is not known."""
     is_open = batch.leading_client[batch.member_group] == SEVERAL
     running = np.flatnonzero(is_open & (batch.client_number == client))

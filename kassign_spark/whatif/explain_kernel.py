@@ -1,53 +1,33 @@
 """Find which assignor explains the observed assignment of each group in a task."""
 
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
-from kassign_spark.client.group_state import OK, UNANSWERED
+from kassign_spark.client.group_state import UNANSWERED
 from kassign_spark.client_libraries import ASSIGNORS, ASSIGNORS_OF_CLIENT, CLIENTS
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.coordinator.assignor_votes import choose_assignor
-from kassign_spark.display import plural
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.group_names import group_columns, with_nulls
+from kassign_spark.groups.leading_clients import SEVERAL
 from kassign_spark.groups.numbers import Flags, Longs, key, utf_8_rank
 from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, read_kinds
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.plans.exact import ClientOutcomes, predict_batch
+from kassign_spark.plans.exact import ClientOutcomes, led_by, predict_batch
 from kassign_spark.plans.rebalance_rounds import ASSIGNED, RETAINED, RebalanceSteps
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
 from kassign_spark.whatif.explained_draws import groups_by_lot
+from kassign_spark.whatif.explained_variants import NAMES, Variant, conclude
 
 EXPLAINED = columns_of("explain")
-NAMES = (*ASSIGNORS, *COORDINATORS)
-"""The clients' assignors, then those of the coordinator, in the order of their numbers here."""
 MOST_STALE = 16
 """Members of a group whose stale claims are tried one by one, the first by member id."""
-
-
-class _Variant(NamedTuple):
-    """One prediction beside what was seen; the fields are in the order of preference.
-
-    ``first`` describes the first partition whose predicted and observed owners differ;
-    ``is_by_lot``: the assignor draws lots, and may have drawn this.
-    """
-
-    is_other: bool
-    is_without: bool
-    differing: int
-    is_foreign: bool
-    is_by_lot: bool
-    assignor: int
-    without: str
-    verdict: str
-    first: str | None
 
 
 def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
@@ -56,6 +36,8 @@ def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
     is_consumer_group = tried.of_coordinator
     for number in range(len(ASSIGNORS)):
         tried.add(number, ~is_consumer_group & tried.can_run(number))
+        for leader in tried.possible_leaders(number):
+            tried.add(number, ~is_consumer_group & tried.may_lead(leader), leader=leader)
     tried.add_coordinators(table)
     stale = _stale(tried.batch, tried.claims)
     stale = [
@@ -113,7 +95,8 @@ class _Tried:
         batch, (self.claims, self._observed), _ = read_kinds(table, (CLAIM, OBSERVED))
         self.batch, self.named = batch, assignors_of(batch, ASSIGNORS)
         self.of_coordinator = _of_coordinator(table, batch)
-        self.variants: list[list[_Variant]] = [[] for _ in range(batch.group_count)]
+        self._is_open = batch.leading_client == SEVERAL
+        self.variants: list[list[Variant]] = [[] for _ in range(batch.group_count)]
         self._members = batch.member_names.to_pylist()
         self._topics = batch.topic_names.to_pylist()
         self._member_rank = np.append(0, utf_8_rank(batch.member_names))
@@ -126,17 +109,38 @@ class _Tried:
         flags: Flags = np.isin(self.batch.leading_client, having) | (name in KAFKAS)
         return flags
 
-    def add(self, number: int, groups: Flags, without: Longs | None = None) -> None:
-        """Predict some groups by an assignor, or without the claims of a member of each."""
+    def possible_leaders(self, number: int) -> list[int]:
+        """Return the libraries with an assignor that may lead groups whose leader is not known."""
+        leaders = np.unique(self.batch.client_number[self._is_open[self.batch.member_group]])
+        return [n for n in leaders.tolist() if ASSIGNORS[number] in ASSIGNORS_OF_CLIENT[CLIENTS[n]]]
+
+    def may_lead(self, leader: int) -> Flags:
+        """Return the groups whose leader is not known and may be this library."""
+        runs = np.zeros(self.batch.group_count, bool)
+        runs[self.batch.member_group[self.batch.client_number == leader]] = True
+        may_lead: Flags = runs & self._is_open
+        return may_lead
+
+    def add(
+        self,
+        number: int,
+        groups: Flags,
+        without: Longs | None = None,
+        leader: int | None = None,
+    ) -> None:
+        """Predict some groups by an assignor, without the claims of a member of each, or as led."""
         if not groups.any():
             return
         batch, claims = self.batch, self.claims
+        if leader is not None:
+            batch = led_by(batch, leader)
         if without is not None:
             claims = claims.where(claims.member != without[claims.group])
         assignor = np.full(batch.group_count, number)
         judged = predict_batch(batch, claims, batch.generation, assignor, groups)
         by_lot = groups_by_lot(batch, claims, self._observed, judged, ASSIGNORS[number])
-        self._note(number, groups, judged, without, by_lot)
+        name = "" if leader is None else CLIENTS[leader]
+        self._note(number, groups, judged, without, by_lot, name)
 
     def add_coordinators(self, table: pa.Table) -> None:
         """Let the coordinator's assignors answer for the groups of the new protocol."""
@@ -167,6 +171,7 @@ class _Tried:
         judged: ClientOutcomes,
         without: Longs | None = None,
         by_lot: Collection[int] = (),
+        leader: str = "",
     ) -> None:
         """Record an answer beside what was observed, which ``by_lot`` groups may have drawn."""
         batch = self.batch
@@ -178,13 +183,14 @@ class _Tried:
                 "" if without is None else self._members[batch.member_name[without[group]] - 1]
             )
             self.variants[group].append(
-                _Variant(
+                Variant(
                     not is_by_lot and (differing[group] > 0 or verdict in UNANSWERED),
                     without is not None,
                     0 if is_by_lot else int(differing[group]),
                     self.named[group] != number,
                     is_by_lot,
                     number,
+                    leader,
                     left_out,
                     verdict,
                     first.get(group),
@@ -234,7 +240,7 @@ class _Tried:
         """Return the explanation of each group: ``EXPLAINED``."""
         named = self.named.tolist()
         best = [
-            _conclude(sorted(of_group), own)
+            conclude(sorted(of_group), own)
             for of_group, own in zip(self.variants, named, strict=True)
         ]
         columns = group_columns(self.batch, np.arange(self.batch.group_count))
@@ -243,44 +249,6 @@ class _Tried:
         columns["differing_count"] = [count for _, count, _ in best]
         columns["detail"] = [detail for _, _, detail in best]
         return with_nulls(EXPLAINED, columns)
-
-
-def _conclude(variants: list[_Variant], own: int) -> tuple[str | None, int, str | None]:
-    """The assignor that explains a group, partitions that differ from the nearest, and a detail.
-
-    ``own`` is the group's assignor: where another explains the group, or none, it comes first.
-    """
-    best = variants[0]
-    says = [] if best.assignor == own else [_own_says(v) for v in variants if v.assignor == own][:1]
-    if best.is_other:
-        return None, best.differing, "; ".join([*says, _nearest(best)])
-    if best.is_by_lot:
-        says.append("by lot: this is one of the answers that its client may draw")
-    of_best = [v for v in variants if v.assignor == best.assignor]
-    deciding = [v.without for v in of_best if v.is_without and v.is_other]
-    if best.is_without:
-        says.append(f"without the stale claims of {best.without}")
-    elif deciding:
-        says.append(f"because of the stale claims of {', '.join(deciding)}")
-    fitting = [NAMES[v.assignor] for v in variants[1:] if not v.is_other and not v.is_without]
-    if fitting:
-        says.append(f"{', '.join(fitting)} would give the same")
-    return NAMES[best.assignor], best.differing, "; ".join(says) or None
-
-
-def _own_says(own: _Variant) -> str:
-    """Return what a group's own assignor makes of it instead."""
-    name = f"its own assignor {NAMES[own.assignor]}"
-    if own.verdict in UNANSWERED:
-        return f"{name} has no answer ({own.verdict})"
-    return f"{name} differs in {plural(own.differing, 'partition')}: {own.first}"
-
-
-def _nearest(best: _Variant) -> str:
-    says = f"nearest is {NAMES[best.assignor]}"
-    if best.verdict != OK:
-        says += f" ({best.verdict})"
-    return says if best.first is None else f"{says}: {best.first}"
 
 
 def _of_coordinator(table: pa.Table, batch: Batch) -> Flags:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark import advise, assign, predict, rebalance
+from kassign_spark import advise, assign, explain, predict, rebalance
 from kassign_spark.errors import InputError
 from kassign_spark.settings import Settings
 from tests import builders
@@ -91,6 +91,12 @@ def test_several_clients_in_a_group(spark: SparkSession) -> None:
     by_sarama, verdict_rows = predict(members, topics, leader="sarama")
     assert {row.verdict for row in verdict_rows.collect()} == {"ok"}
     assert _held(by_sarama, "unlike") == _held(predicted, "led")
+    explained = explain(by_sarama.where("group_id = 'unlike'"), members, topics).collect()
+    assert {row.group_id: (row.assignor, row.detail) for row in explained}["unlike"] == (
+        "roundrobin",
+        "as sarama computes it: who leads is not known; sticky, cooperative-sticky would give the "
+        "same",
+    )
     for name in ("alike", "led"):
         assert _held(by_sarama, name) == _held(predicted, name)
     with pytest.raises(InputError, match="unknown leader 'x': it must be one of java, "):

@@ -1,0 +1,72 @@
+"""What each assignor predicts beside what was observed of a group, and what follows from that."""
+
+from typing import NamedTuple
+
+from kassign_spark.client.group_state import OK, UNANSWERED
+from kassign_spark.client_libraries import ASSIGNORS
+from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
+from kassign_spark.display import plural
+
+NAMES = (*ASSIGNORS, *COORDINATORS)
+"""The clients' assignors, then those of the coordinator, in the order of their numbers here."""
+
+
+class Variant(NamedTuple):
+    """One prediction beside what was seen; the fields are in the order of preference.
+
+    ``first`` describes the first partition whose predicted and observed owners differ;
+    ``is_by_lot``: the assignor draws lots, and may have drawn this; ``leader``: the library that
+    leads then, of a group whose leader is not known.
+    """
+
+    is_other: bool
+    is_without: bool
+    differing: int
+    is_foreign: bool
+    is_by_lot: bool
+    assignor: int
+    leader: str
+    without: str
+    verdict: str
+    first: str | None
+
+
+def conclude(variants: list[Variant], own: int) -> tuple[str | None, int, str | None]:
+    """The assignor that explains a group, partitions that differ from the nearest, and a detail.
+
+    ``own`` is the group's assignor: where another explains the group, or none, it comes first.
+    """
+    best = variants[0]
+    says = [] if best.assignor == own else [_own_says(v) for v in variants if v.assignor == own][:1]
+    if best.is_other:
+        return None, best.differing, "; ".join([*says, _nearest(best)])
+    if best.leader:
+        says.append(f"as {best.leader} computes it: who leads is not known")
+    if best.is_by_lot:
+        says.append("by lot: this is one of the answers that its client may draw")
+    of_best = [v for v in variants if v.assignor == best.assignor]
+    deciding = [v.without for v in of_best if v.is_without and v.is_other]
+    if best.is_without:
+        says.append(f"without the stale claims of {best.without}")
+    elif deciding:
+        says.append(f"because of the stale claims of {', '.join(deciding)}")
+    fits = [v for v in variants if not (v.is_other or v.is_without or v.assignor == best.assignor)]
+    fitting = dict.fromkeys(NAMES[v.assignor] for v in fits)
+    if fitting:
+        says.append(f"{', '.join(fitting)} would give the same")
+    return NAMES[best.assignor], best.differing, "; ".join(says) or None
+
+
+def _own_says(own: Variant) -> str:
+    """Return what a group's own assignor makes of it instead."""
+    name = f"its own assignor {NAMES[own.assignor]}"
+    if own.verdict in UNANSWERED:
+        return f"{name} has no answer ({own.verdict})"
+    return f"{name} differs in {plural(own.differing, 'partition')}: {own.first}"
+
+
+def _nearest(best: Variant) -> str:
+    says = f"nearest is {NAMES[best.assignor]}"
+    if best.verdict != OK:
+        says += f" ({best.verdict})"
+    return says if best.first is None else f"{says}: {best.first}"
