@@ -10,6 +10,7 @@ from typing import NamedTuple
 from kassign_spark.client.group_state import GroupState
 from kassign_spark.client_libraries import (
     AIOKAFKA,
+    ASSIGNORS_OF_CLIENT,
     JAVA,
     KAFKA_GO,
     KAFKA_PYTHON,
@@ -23,6 +24,19 @@ _WITHOUT_OWNED = (KAFKA_GO, KAFKA_PYTHON, AIOKAFKA, KAFKAJS)
 _EMPTY_USER_DATA = (KAFKA_PYTHON, AIOKAFKA)
 """Libraries whose members send empty user data under `sticky` until they have got something."""
 _ADVICE = "let one library run in all members of the group"
+
+
+def libraries(
+    assignor: str, families: Sequence[str], leader: int | None
+) -> tuple[tuple[str, ...], Sequence[str]]:
+    """Return the libraries that may lead a group, and the one that each member runs.
+
+    Of ``GroupState`` these are clients and member_clients. What a library has not is asked of
+    Java's, as if all members ran that.
+    """
+    running = [*dict.fromkeys(families)] if leader is None else [families[leader]]
+    having = [of if assignor in ASSIGNORS_OF_CLIENT[of] else JAVA for of in running]
+    return tuple(dict.fromkeys(having)), families if having == running else ()
 
 
 class Reading(NamedTuple):

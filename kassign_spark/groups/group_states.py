@@ -5,7 +5,8 @@ from itertools import pairwise
 import numpy as np
 
 from kassign_spark.client.group_state import GroupState, Outcome
-from kassign_spark.client_libraries import ASSIGNORS_OF_CLIENT, CLIENTS, JAVA
+from kassign_spark.client.mixed_families import libraries
+from kassign_spark.client_libraries import JAVA
 from kassign_spark.coordinator.orders import inverse
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.numbers import Longs, rows_by
@@ -41,8 +42,6 @@ class States:
         self._claim_topics = [topic_names[code - 1] for code in known_claims.topic.tolist()]
         self._claim_partitions: list[int] = known_claims.partition.tolist()
         self._first_claim: list[int] = first_claim.tolist()
-        has_clients = bool(batch.client.any())
-        self._leading = batch.leading_client.tolist() if has_clients else None
         self._clients = [texts[code] or JAVA for code in batch.client[joined].tolist()]
         self._is_leader: list[bool] = batch.is_leader[joined].tolist()
 
@@ -58,21 +57,14 @@ class States:
         racks, seqs = self.batch.racks, self._seqs[members]
         sizes = self._sizes[topics]
         generations = self._generations[members]
-        clients: tuple[str, ...] = (JAVA,)
-        member_clients: list[str] = []
         is_leader = self._is_leader[members]
-        if self._leading is not None:
-            leading = self._leading[group]
-            running = (CLIENTS[leading],) if leading >= 0 else self._clients[members]
-            # What a library has not is asked of Java's, as if all members were its.
-            having = [of if assignor in ASSIGNORS_OF_CLIENT[of] else JAVA for of in running]
-            clients = tuple(dict.fromkeys(having))
-            member_clients = self._clients[members] if having == [*running] else []
+        leader = is_leader.index(True) if True in is_leader else None
+        clients, member_clients = libraries(assignor, self._clients[members], leader)
         return GroupState(
             assignor=assignor,
             clients=clients,
             member_clients=member_clients,
-            leader=is_leader.index(True) if True in is_leader else None,
+            leader=leader,
             member_ids=self._ids[members],
             subscriptions=self._lists[members],
             topics=self._topics[topics],

@@ -10,7 +10,9 @@ import pyarrow.compute as pc
 
 from kassign_spark.client.group_state import FAILING, GroupState
 from kassign_spark.client.hash_order import java_sorted
+from kassign_spark.client.mixed_families import libraries
 from kassign_spark.client.model import predict_group
+from kassign_spark.client_libraries import JAVA
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED, TaskTable
 from kassign_spark.inputs.rules import CONSUMER
@@ -78,9 +80,16 @@ def _state(rows: Sequence[dict[str, Any]]) -> GroupState | None:
         if row["kind"] == OWNED and row["member_id"] in place and row["partition"] is not None
     ]
     generations = [_number(members[name]["generation"]) for name in order]
+    leading = (n for n, name in enumerate(order) if members[name]["is_leader"])
+    leader = next(leading, None)
+    families = [members[name]["client"] or JAVA for name in order]
+    clients, member_clients = libraries(assignor, families, leader)
     seqs = {members[name]["member_seq"] for name in order}
     return GroupState(
         assignor=assignor,
+        clients=clients,
+        member_clients=member_clients,
+        leader=leader,
         member_ids=order,
         subscriptions=[json.loads(members[name]["texts"] or "[]") for name in order],
         topics=list(topics),

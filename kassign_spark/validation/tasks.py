@@ -62,6 +62,8 @@ _OF_MEMBERS = {
     "is_empty": "boolean",
     "group_type": "string",
     "racks": "string",
+    "client": "string",
+    "is_leader": "boolean",
 }
 """``racks`` are the replicas' of a topic, as JSON."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kassign_spark import (
     assign,
@@ -156,6 +157,22 @@ def test_validate_says_it_and_what_helps(spark: SparkSession) -> None:
     assert dropped == {group_id(number) for number in range(6, 10)}
     counted = {row.group_id for row in problems if "sticky assignors count it" in row.detail}
     assert counted == {group_id(number) for number in range(6)}
+
+
+def test_validate_asks_the_library_that_leads(spark: SparkSession) -> None:
+    """librdkafka gives partitions of lost topics back, and no others; franz-go looks at none."""
+    members, topics, owned = to_tables(spark, GROUPS)
+    is_cooperative = "assignor = 'cooperative-sticky'"
+    for client, misled in (("librdkafka", [0, 2]), ("franz-go", [0, 2]), ("java", [0, 1, 2, 3])):
+        named = members.withColumn("client", F.expr(f"if({is_cooperative}, '{client}', null)"))
+        problems = validate(named, topics, owned).where("problem = 'claims_mislead_client'")
+        assert sorted(row.group_id for row in problems.collect()) == [
+            group_id(number) for number in misled
+        ]
+    leads = members.selectExpr(
+        "*", "'franz-go' as client", "if(member_id = 'c1', true, null) as is_leader"
+    )
+    assert validate(leads, topics, owned).where("problem = 'claims_mislead_client'").isEmpty()
 
 
 def test_compare_says_it(spark: SparkSession) -> None:
