@@ -25,6 +25,8 @@ _SCHEMA = pa.unify_schemas(
                 "is_empty": pa.bool_(),
                 "group_type": pa.string(),
                 "racks": pa.string(),
+                "client": pa.string(),
+                "is_leader": pa.bool_(),
             }
         ),
     ]
