@@ -208,7 +208,7 @@ def test_the_newest_state_is_the_last_record_of_each_group(spark: SparkSession) 
     assert (member.cluster_id, member.topics, member.generation) == ("east", ["a"], 2)
     assert (member.assignor, member.client_id) == ("range", "c")
     assert [m.is_leader for m in members] == [True, False, False]
-    assert {m.subscription for m in members} == {bytes.fromhex("00000000000100016100000000")}
+    assert {bytes(m.subscription) for m in members} == {bytes.fromhex("00000000000100016100000000")}
     assert state.snapshot.owned is not None
     owned = sorted(state.snapshot.owned.collect())
     assert owned == [Row("east", "moved", member, "a", 0) for member in ("m1", "m2", "m3")]
