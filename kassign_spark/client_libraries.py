@@ -56,3 +56,8 @@ CLIENT_IDS = {
     "aiokafka-": AIOKAFKA,
 }
 """What the client ids of libraries begin with, where nobody has set another; the first counts."""
+
+
+def clients_with(assignor: str) -> list[int]:
+    """Return the places in ``CLIENTS`` of the libraries that have an assignor."""
+    return [n for n, client in enumerate(CLIENTS) if assignor in ASSIGNORS_OF_CLIENT[client]]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kassign_spark.assignors.in_tasks import KAFKAS
-from kassign_spark.client_libraries import ASSIGNORS_OF_CLIENT, CLIENTS, JAVA
+from kassign_spark.client_libraries import CLIENTS, JAVA, clients_with
 from kassign_spark.graph.class_batch import ClassGraph, Subscribed
 from kassign_spark.graph.levels import Levels
 from kassign_spark.groups.batch import Batch
@@ -56,8 +56,7 @@ def candidates(known: GroupFacts) -> tuple[Longs, Changes]:
 def _other_assignors(known: GroupFacts) -> list[Changes]:
     has_partitions, changes = _partitions(known) > 0, []
     for number, assignor in enumerate(KAFKAS):
-        having = [n for n, client in enumerate(CLIENTS) if assignor in ASSIGNORS_OF_CLIENT[client]]
-        has_assignor = np.isin(known.batch.leading_client, [SEVERAL, *having])
+        has_assignor = np.isin(known.batch.leading_client, [SEVERAL, *clients_with(assignor)])
         some = np.flatnonzero(has_partitions & has_assignor & (known.assignor != number))
         changes.append(Changes(some, np.full(len(some), number)))
     return changes

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
 from kassign_spark.client.group_state import UNANSWERED
-from kassign_spark.client_libraries import ASSIGNORS, ASSIGNORS_OF_CLIENT, CLIENTS
+from kassign_spark.client_libraries import ASSIGNORS, CLIENTS, clients_with
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.coordinator.assignor_votes import choose_assignor
 from kassign_spark.groups.batch import Batch, Claims
@@ -105,14 +105,14 @@ class _Tried:
     def can_run(self, number: int) -> Flags:
         """Return which groups may be led by a library that has an assignor; all may by Java's."""
         name = ASSIGNORS[number]
-        having = [n for n, client in enumerate(CLIENTS) if name in ASSIGNORS_OF_CLIENT[client]]
-        flags: Flags = np.isin(self.batch.leading_client, having) | (name in KAFKAS)
+        flags: Flags = np.isin(self.batch.leading_client, clients_with(name)) | (name in KAFKAS)
         return flags
 
     def possible_leaders(self, number: int) -> list[int]:
         """Return the libraries with an assignor that may lead groups whose leader is not known."""
         leaders = np.unique(self.batch.client_number[self._is_open[self.batch.member_group]])
-        return [n for n in leaders.tolist() if ASSIGNORS[number] in ASSIGNORS_OF_CLIENT[CLIENTS[n]]]
+        having = clients_with(ASSIGNORS[number])
+        return [leader for leader in leaders.tolist() if leader in having]
 
     def may_lead(self, leader: int) -> Flags:
         """Return the groups whose leader is not known and may be this library."""
