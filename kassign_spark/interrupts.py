@@ -4,7 +4,6 @@ An interrupt breaks the connection to Java at any point: what arrives in the end
 Spark's, of py4j's, or none at all. So the handler notes the signal, and the command asks for that.
 """
 
-import atexit
 import os
 import signal
 import sys
@@ -72,6 +71,12 @@ def watched(report: Callable[[int], object]) -> Iterator[None]:
                 signal.signal(number, handler)
 
 
+def ignore() -> None:
+    """Ignore what comes after the report, until the process is gone: the exit code stands."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def cancel_with(cancel: Callable[[], object]) -> None:
     """Call this on an interrupt, in a thread of its own; PySpark's handler goes.
 
@@ -98,14 +103,6 @@ def _take_signals() -> None:
     if _is_main_thread():
         for number in _SIGNALS:
             signal.signal(number, _interrupt)
-
-
-@atexit.register
-def _ignore_signals() -> None:
-    """Ignore what comes after the report: Python takes its handlers away before it is gone."""
-    if _state.received is not None and _is_main_thread():
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
 
 
 def _is_main_thread() -> bool:

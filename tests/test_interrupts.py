@@ -194,6 +194,28 @@ def test_a_second_one_ends_at_once(own_processes: None) -> None:
     assert ended.stderr == f"{_HEAD}interrupted; nothing was written\n"
 
 
+_DONE = """
+import atexit, os, signal
+from kassign_spark import __main__
+from kassign_spark.commands.common import Outcome
+from kassign_spark.commands import validate_command
+validate_command.run = lambda args: Outcome(1, {}, ["a problem"])
+atexit.register(os.kill, os.getpid(), signal.SIGTERM)
+raise SystemExit(__main__.main())
+"""
+
+
+def test_one_that_comes_after_the_report_changes_nothing(own_processes: None) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _DONE, "validate", "x"],
+        cwd=_ROOT,
+        capture_output=True,
+        text=True,
+        timeout=50,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "a problem\n", "")
+
+
 def _takes_signals(process: int) -> bool:
     """Whether it has a handler of SIGTERM, which Python has not."""
     status = Path(f"/proc/{process}/status").read_text()
