@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -73,8 +74,19 @@ def open_remote(url: str, *, verbose: bool) -> Iterator[SparkSession]:
             _send_package(session, address)
         yield session
     finally:
+        _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """End the session; gRPC can wait for ever for a call that an interrupt broke off."""
+
+    def stop() -> None:
         with suppress(PySparkException):  # the server may have gone
             session.stop()
+
+    stopping = threading.Thread(target=stop, daemon=True)
+    stopping.start()
+    stopping.join(_SECONDS)
 
 
 def check_client() -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import Facts, Outcome, announced, session_reading
 from kassign_spark.commands.documents import record
-from kassign_spark.commands.parser import ADDRESS, About, Parser
+from kassign_spark.commands.parser import ADDRESS, About, Parser, coordinates
 from kassign_spark.display import counts, written
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
@@ -58,22 +58,11 @@ def add_reading(parser: Parser) -> None:
     parser.add_argument(
         "--package",
         metavar="COORDINATE",
-        type=_coordinates,
+        type=coordinates,
         default=KAFKA_PACKAGE,
         help=f"Spark package that reads the log from Kafka (default: {KAFKA_PACKAGE}); not under "
-        "spark-submit, which has --packages",
+        "spark-submit, which has --packages, nor with --remote: name it to serve",
     )
-
-
-def _coordinates(text: str) -> str:
-    """One Maven coordinate or several with commas: Spark takes nothing else."""
-    for coordinate in text.split(","):
-        parts = coordinate.split(":")
-        if len(parts) != 3 or not all(part.strip() for part in parts):
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a coordinate such as {KAFKA_PACKAGE}"
-            )
-    return text
 
 
 def session_reading_log(

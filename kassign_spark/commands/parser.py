@@ -166,6 +166,17 @@ def whole_number(*, least: int) -> Callable[[str], int]:
     return parse
 
 
+def coordinates(text: str) -> str:
+    """One Maven coordinate or several with commas: Spark takes nothing else."""
+    for coordinate in text.split(","):
+        parts = coordinate.split(":")
+        if len(parts) != 3 or not all(part.strip() for part in parts):
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is no Maven coordinate, GROUP:ARTIFACT:VERSION"
+            )
+    return text
+
+
 def error_line(text: str) -> str:
     """An error as the command says it."""
     return f"kassign-spark: error: {one_line(text)}"

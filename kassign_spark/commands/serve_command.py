@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.commands.common import Outcome, has_other_spark
 from kassign_spark.commands.documents import record
-from kassign_spark.commands.parser import About, Parser
+from kassign_spark.commands.parser import About, Parser, coordinates
 from kassign_spark.errors import KassignError
 from kassign_spark.interrupts import accept
 from kassign_spark.local_server import (
@@ -28,6 +28,7 @@ from kassign_spark.local_server import (
 from kassign_spark.processes import new_owner
 from kassign_spark.remote_session import check_client
 from kassign_spark.session import QUICK_JAVA, open_session
+from kassign_spark.spark_versions import KAFKA_PACKAGE
 
 DOCUMENT = record("url string?, was_running boolean")
 
@@ -48,6 +49,13 @@ ABOUT = About(
 def add_options(parser: Parser) -> None:
     """Add what it takes."""
     parser.add_argument("--stop", action="store_true", help="end the server that runs")
+    parser.add_argument(
+        "--package",
+        metavar="COORDINATE",
+        type=coordinates,
+        help="load a Spark package as well; to read the group log of a cluster, commands need "
+        f"{KAFKA_PACKAGE}",
+    )
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -89,7 +97,7 @@ def _serve(args: argparse.Namespace) -> tuple[Server, str]:
         # 8.7 s with it and without, the fourth time too.
         "spark.driver.extraJavaOptions": QUICK_JAVA,
     }
-    with open_session(verbose=args.verbose, core=settings) as spark:
+    with open_session(verbose=args.verbose, package=args.package or "", core=settings) as spark:
         note_server(server)
         try:
             if args.json:

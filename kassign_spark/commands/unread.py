@@ -11,6 +11,15 @@ from kassign_spark.iteration import hold
 DECLARED = "unread_count int, unread_not_shown int"
 ROWS = rows("group_id string?, kind string, reason string, count int")
 """With ``DECLARED`` what ``--json`` prints of it, as ``unread``."""
+IS_UNREAD = "unread_count IS NOT NULL"
+"""Which rows of ``rebalances_and_unread`` are of records that cannot be read."""
+UNREAD_COLUMNS = (
+    "nullif(group_id, '') AS group_id",
+    "unread_kind AS kind",
+    "unread_reason AS reason",
+    "unread_count AS count",
+)
+"""What these rows say: group_id string?, kind string, reason string, count bigint."""
 _COLUMNS: Columns = {
     "cannot be read": "kind",
     "of group": lambda row: row["group_id"] or "(its key cannot be read)",
@@ -40,12 +49,7 @@ def unread_facts(unread: DataFrame | None, show: int) -> Facts:
 
 def of_unread(rows: DataFrame) -> DataFrame:
     """Return what is unread, of ``rebalances_and_unread``, as ``unread_facts`` takes it."""
-    return rows.where("unread_count IS NOT NULL").selectExpr(
-        "nullif(group_id, '') AS group_id",
-        "unread_kind AS kind",
-        "unread_reason AS reason",
-        "unread_count AS count",
-    )
+    return rows.where(IS_UNREAD).selectExpr(*UNREAD_COLUMNS)
 
 
 def unread_lines(facts: Facts) -> list[str]:

@@ -89,6 +89,7 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
     reader = (spark.readStream if stream else spark.read).format("kafka")
     try:
         records = reader.options(**settings).load()
+        _ = records.schema  # a server of Spark Connect looks for the source when it is asked
     except SparkError as error:
         raise explained(error, options) from None
     # It counts when the frame is computed, so it cannot be ours for a moment.
@@ -108,8 +109,8 @@ def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
     if "Failed to find data source: kafka" in text or "DATA_SOURCE_NOT_FOUND" in text:
         return ClusterError(
             "reading the group log from Kafka needs the Spark package "
-            f"{KAFKA_PACKAGE}; start the session with it (spark.jars.packages, or spark-submit "
-            "--packages)"
+            f"{KAFKA_PACKAGE}; start Spark with it (spark.jars.packages, spark-submit --packages, "
+            "or kassign-spark serve --package)"
         )
     address = options.get(_SERVERS, "")
     for name, advice in _WHY.items():

@@ -43,10 +43,12 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         group.regexes[regex] = _texts(matching) or ()
     for group, topic, size, racks, of in rows(TOPIC, "topic", "number", "texts", "member_id"):
         group.topics[topic] = Topic(size, None if racks is None else json.loads(racks), of)
+    declared = list(rows(SUBSCRIPTION, "list_number", "topic", "texts"))
     subscriptions = {
-        (id(group), code): (_texts(listed), pattern)
-        for group, code, pattern, listed in rows(SUBSCRIPTION, "list_number", "topic", "texts")
+        (id(group), code): (_texts(listed), pattern) for group, code, pattern, listed in declared
     }
+    if len(subscriptions) < len(declared):
+        raise AssertionError("two subscriptions of one group have the same 64-bit hash")
     for group, member_id, generation, seq, code, texts, group_type in rows(
         MEMBER, "member_id", "number", "place", "list_number", "texts", "topic"
     ):

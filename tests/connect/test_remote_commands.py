@@ -47,11 +47,11 @@ class Command(NamedTuple):
 
 
 @contextmanager
-def _serving(folder: Path) -> Iterator[Command]:
+def serving(folder: Path, *options: str) -> Iterator[Command]:
     """Start a server, and use it as the line says that it prints."""
     environment = os.environ | {"XDG_RUNTIME_DIR": str(folder), "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(
-        [sys.executable, "-m", "kassign_spark", "serve"],
+        [sys.executable, "-m", "kassign_spark", "serve", *options],
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
@@ -67,7 +67,7 @@ def _serving(folder: Path) -> Iterator[Command]:
 
 @pytest.mark.usefixtures("own_processes")
 def test_a_server_for_all_commands(tmp_path: Path) -> None:
-    with _serving(tmp_path) as command:
+    with serving(tmp_path) as command:
         (state,) = (tmp_path / "kassign-spark").iterdir()
         assert stat.S_IMODE(state.stat().st_mode) == 0o600
         # Paths are this process's: the server was started elsewhere.
@@ -80,6 +80,16 @@ def test_a_server_for_all_commands(tmp_path: Path) -> None:
             "assign", _FLEET, "--output", "plan", code=2
         )
         assert "folder nowhere: not found" in command.run("validate", "nowhere", code=2)
+        # A stream writes on the server, and is told here: two runs lose and repeat nothing.
+        follow = ("history", "--log", str(ROOT / "examples" / "group-log"), "--follow",
+                  "--available-now", "--output", "followed")  # fmt: skip
+        *lines, total = command.run(*follow).splitlines()
+        assert (len(lines), total[:19]) == (17, "17 rebalances more;")
+        assert command.run(*follow).startswith("0 rebalances more; the history is in followed")
+        address = ("--bootstrap-server", "127.0.0.1:1")
+        assert "or kassign-spark serve --package" in command.run(
+            "log", *address, "--save", "log", code=2
+        )
         # A second one is not started.
         assert command.run("serve").strip().endswith(f"{command.environment['SPARK_REMOTE']}'")
         # Nobody uses it without the token.

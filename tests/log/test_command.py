@@ -52,4 +52,4 @@ def test_a_package_is_a_coordinate(package: str, capsys: pytest.CaptureFixture[s
         cli.main(arguments)
     assert ended.value.code == 2
     said = capsys.readouterr().err.splitlines()[-1]
-    assert f"{package!r} is not a coordinate such as org.apache.spark:spark-sql-kafka" in said
+    assert f"{package!r} is no Maven coordinate, GROUP:ARTIFACT:VERSION" in said
