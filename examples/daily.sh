@@ -15,7 +15,7 @@
 # All steps use one Spark: the server that SPARK_REMOTE names or, if it names none, one that is started
 # here and ended with the last step. Where that does not start, its own line says why, and each step
 # starts a Spark of its own. On one Spark validate runs beside assign and diff, which saves a tenth of
-# the time (20.1 s instead of 22.3 s on examples/fleet).
+# the time (24 s instead of 27 s on examples/fleet).
 #
 # Exit code 0: done; 1: done, and some step found something; 2 or more: a step failed, its own line
 # on the error stream says why, and the steps behind it were not begun. Started again for the same

@@ -1,7 +1,7 @@
 """``balance`` inside single tasks: loads, moves, racks and the certificate of many groups at once.
 
 The groups of a task come as rows of one table, of three kinds, and every count is numpy over all
-of them; ``balance`` has the same measures as DataFrame steps, for groups too large for a task.
+of them.
 """
 
 from functools import partial
