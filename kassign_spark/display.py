@@ -83,8 +83,8 @@ def without_login(text: str) -> str:
 
 def masked(address: str) -> str:
     """Return an address without all that is before its last ``@``."""
-    _, at, host = re.sub("%40", "@", address).rpartition("@")
-    return f"...@{host}" if at else host
+    _, sign, host = re.sub("%40", "@", address).rpartition("@")
+    return f"...@{host}" if sign else host
 
 
 def shown(value: object) -> str:

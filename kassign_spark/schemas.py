@@ -33,8 +33,8 @@ class Table:
 
 
 _TYPES: dict[str, DataType] = {
-    of.simpleString(): of
-    for of in (
+    data_type.simpleString(): data_type
+    for data_type in (
         StringType(),
         IntegerType(),
         LongType(),

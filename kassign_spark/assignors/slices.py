@@ -120,7 +120,7 @@ def settle_slices(engine: Engine) -> None:
     replies = engine.step([Command("owns")])
     keys = [tuple(key) for key, *_ in replies]
     order = sorted(range(len(keys)), key=keys.__getitem__)
-    slices_of_groups = [[*of] for _, of in groupby(order, key=lambda number: keys[number][:-1])]
+    slices_of_groups = [[*run] for _, run in groupby(order, key=lambda number: keys[number][:-1])]
     keep: list[Longs] = [np.zeros(0, np.int64)] * len(keys)
     missing, extras, first = keep.copy(), keep.copy(), keep.copy()
     for slices in slices_of_groups:
@@ -210,5 +210,5 @@ def takers(place: Longs, group: Longs, missing: Longs, extras: Longs) -> Longs:
 
     width = np.bincount(of_member, minlength=len(laps))
     begin = starts(width * laps)
-    at = np.searchsorted(begin, place, side="right") - 1
-    return by_level[starts(width)[at] + (place - begin[at]) % width[at]]
+    part = np.searchsorted(begin, place, side="right") - 1
+    return by_level[starts(width)[part] + (place - begin[part]) % width[part]]

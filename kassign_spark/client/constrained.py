@@ -139,21 +139,21 @@ class _Filling:
         pool.sort(key=lambda partition: count_of[racks.of_partition[partition]])
         under, exact = self.under, self.exact
         rest = []
-        at = 0
+        turn = 0
         for partition in pool:
             rack_bits = racks.of_partition[partition]
-            turns = [*range(at, len(under)), *range(at)]
+            turns = [*range(turn, len(under)), *range(turn)]
             place = next((i for i in turns if racks.of_member[under[i]] & rack_bits), None)
             if place is not None:
                 member = under[place]
-                at = place
+                turn = place
                 if self._give(partition, member) == self.low:
                     del under[place]
                     if self.low < self.high and self.over < self.wanted_over:
                         exact.append(member)
                 else:
-                    at += 1
-                at = at % len(under) if under else 0
+                    turn += 1
+                turn = turn % len(under) if under else 0
                 continue
             place = next((i for i, m in enumerate(exact) if racks.of_member[m] & rack_bits), None)
             if place is None:

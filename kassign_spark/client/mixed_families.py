@@ -35,7 +35,7 @@ def libraries(
     Java's, as if all members ran that.
     """
     running = [*dict.fromkeys(families)] if leader is None else [families[leader]]
-    having = [of if assignor in ASSIGNORS_OF_CLIENT[of] else JAVA for of in running]
+    having = [library if assignor in ASSIGNORS_OF_CLIENT[library] else JAVA for library in running]
     return tuple(dict.fromkeys(having)), families if having == running else ()
 
 

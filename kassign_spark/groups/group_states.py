@@ -20,8 +20,8 @@ class States:
         self.batch = batch
         topic_names: list[str] = batch.topic_names.to_pylist()
         lists = [topic_names[code - 1] for code in batch.list_topics.tolist()]
-        at = batch.list_start.tolist()
-        by_number = [lists[first:end] for first, end in pairwise(at)]
+        bounds = batch.list_start.tolist()
+        by_number = [lists[first:end] for first, end in pairwise(bounds)]
         # In the order of the JoinGroup response; by id where it is not known.
         self._joined = rows_by(batch.member_group, batch.member_seq, batch.member_name)
         joined = self._joined
@@ -87,8 +87,8 @@ class States:
         """Return the slot of each id in an answer; -1 for a partition that does not exist."""
         layout = outcome.layout
         slot_of = np.full(len(layout.topic_of), -1)
-        at = int(self.batch.first_slot[self._first_topic[group]])
+        slot = int(self.batch.first_slot[self._first_topic[group]])
         for first, count in zip(layout.starts, layout.counts, strict=False):
-            slot_of[first : first + count] = np.arange(at, at + count)
-            at += count
+            slot_of[first : first + count] = np.arange(slot, slot + count)
+            slot += count
         return slot_of

@@ -72,7 +72,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
         return read._replace(rows=[some[rows] for rows in read.rows])
     member_name = names(table["member_id"], java_order=True)
     number, place = (table[name].to_numpy() for name in ("number", "place"))
-    rows = {of: np.flatnonzero(kind == of) for of in (MEMBER, SUBSCRIPTION, TOPIC, *kinds)}
+    rows = {code: np.flatnonzero(kind == code) for code in (MEMBER, SUBSCRIPTION, TOPIC, *kinds)}
 
     lists = parsed(table["texts"], rows[SUBSCRIPTION], _LIST)
     listed = pa.chunked_array([*table["topic"].chunks, lists.flatten()], pa.string())
@@ -83,10 +83,10 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
 
     members = rows[MEMBER]
     members = members[rows_by(group[members], member_name.code[members])]
-    topic_keys, at = np.unique(
+    topic_keys, places = np.unique(
         key(group[rows[TOPIC]], topic_name.code[rows[TOPIC]]), return_index=True
     )
-    topics = rows[TOPIC][at]
+    topics = rows[TOPIC][places]
     subscribed, set_topic, set_start = sets_of(
         group[rows[SUBSCRIPTION]], listed_name.code, list_start, topic_keys
     )
@@ -129,13 +129,15 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
         racks=racks,
         has_positions=bool(place[kind == CLAIM].any()),
     )
-    of_kinds = [rows[of] for of in kinds]
+    of_kinds = [rows[code] for code in kinds]
     if batch.has_positions and CLAIM in kinds:
-        at = of_kinds[kinds.index(CLAIM)]
-        of_kinds[kinds.index(CLAIM)] = at[np.argsort(place[at], kind="stable")]
+        places = of_kinds[kinds.index(CLAIM)]
+        of_kinds[kinds.index(CLAIM)] = places[np.argsort(place[places], kind="stable")]
     claims = [
-        claims_of(batch, group[at], member_name.code[at], topic_name.code[at], number[at])
-        for at in of_kinds
+        claims_of(
+            batch, group[places], member_name.code[places], topic_name.code[places], number[places]
+        )
+        for places in of_kinds
     ]
     return KindRows(batch, claims, of_kinds)
 

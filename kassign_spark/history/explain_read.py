@@ -103,8 +103,8 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
     subscribed = distinct(key(of_listed, listed.code[rows_of_lists]))
 
     own = np.zeros(len(subscribed), np.int64)
-    at = find(subscribed, key(of_held, topic.code))
-    np.maximum.at(own, at[at >= 0], number[at >= 0] + 1)
+    pair_of_owned = find(subscribed, key(of_held, topic.code))
+    np.maximum.at(own, pair_of_owned[pair_of_owned >= 0], number[pair_of_owned >= 0] + 1)
     of_topic, name = subscribed >> 32, subscribed & 0xFFFF_FFFF
     row_of_size = np.full(len(listed.strings) + 1, -1)
     row_of_size[partitions.code] = np.arange(len(sizes))

@@ -31,8 +31,8 @@ def reasons(
     size = len(records.group)
     before = np.maximum(records.previous[heads], 0)
 
-    def count(at: Longs, weights: Flags | None = None) -> Longs:
-        return np.bincount(at, weights, size).astype(np.int64)[heads]
+    def count(record: Longs, weights: Flags | None = None) -> Longs:
+        return np.bincount(record, weights, size).astype(np.int64)[heads]
 
     joined, left = count(turned.joined_at), count(turned.left_at)
     # A static member that is back joins under another id; it is no other.
@@ -119,36 +119,36 @@ class _Sentence:
         self._place = np.full(len(seen.records.group), -1)
         self._place[heads] = np.arange(len(heads))
 
-    def of(self, prefix: str, rows: Longs, at: Longs) -> pa.Array:
+    def of(self, prefix: str, rows: Longs, record: Longs) -> pa.Array:
         """Name the clients of rows of ``View.present``, or their members where they have none."""
         seen, present = self._seen, self._seen.present
         client, member = present.client[rows], present.member[rows]
         names = pc.coalesce(seen.texts.take(client), seen.people.take(member))
-        return self.listed(prefix, at, names, " members")
+        return self.listed(prefix, record, names, " members")
 
-    def longest(self, prefix: str, span: Longs, at: Longs) -> pa.Array:
+    def longest(self, prefix: str, span: Longs, record: Longs) -> pa.Array:
         """Name the longest of spans, in seconds; -1 is none."""
-        longest = self._most(span, at)
+        longest = self._most(span, record)
         return _when(longest >= 0, prefix, _seconds(longest), " s")
 
-    def silence(self, away: Absences, rows: Longs, at: Longs) -> pa.Array:
+    def silence(self, away: Absences, rows: Longs, record: Longs) -> pa.Array:
         """Name the longest silence of members that did not close."""
         silence, limit = (
-            self._most(duration[rows], at[rows]) for duration in (away.silence, away.limit)
+            self._most(duration[rows], record[rows]) for duration in (away.silence, away.limit)
         )
         sentence = _when(
             silence >= 0, "silent for ", _seconds(silence), " s, allowed ", _seconds(limit), " s"
         )
         return pc.coalesce(sentence, _when(limit >= 0, "static, allowed ", _seconds(limit), " s"))
 
-    def _most(self, values: Longs, at: Longs) -> Longs:
+    def _most(self, values: Longs, record: Longs) -> Longs:
         most = np.full(len(self._place), -1)
-        np.maximum.at(most, at, values)
+        np.maximum.at(most, record, values)
         return most[self._place >= 0]
 
-    def listed(self, prefix: str, at: Longs, names: pa.Array, noun: str) -> pa.Array:
+    def listed(self, prefix: str, record: Longs, names: pa.Array, noun: str) -> pa.Array:
         """Name some in the order of their names, or say how many they are."""
-        place = self._place[at]
+        place = self._place[record]
         order = np.lexsort((np.asarray(pc.rank(names, tiebreaker="first")), place))
         order = order[place[order] >= 0]
         count = np.bincount(place[order], minlength=self._count)

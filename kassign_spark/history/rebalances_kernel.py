@@ -91,8 +91,8 @@ def _moves(seen: View) -> Moves:
     handed = same & (last != before) & (record >= 0)
 
     def count(rows: Flags) -> Longs:
-        at = record[rows]
-        return np.bincount(at[at >= 0], minlength=size)
+        records_of_rows = record[rows]
+        return np.bincount(records_of_rows[records_of_rows >= 0], minlength=size)
 
     grown, begun = _grown(topic, partition, record)
     return Moves(
@@ -198,13 +198,13 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
     protocol = _protocols(seen)
     reason, detail = reasons(seen, turned, away, heads, (grown_at, grown), moves.handed_over)
 
-    def beside(rows: Longs, at: Longs, values: pa.Array) -> pa.Array:
+    def beside(rows: Longs, record_of_value: Longs, values: pa.Array) -> pa.Array:
         """Lists for each head, by member id, of values that stand beside rows of ``present``."""
-        order = np.lexsort((present.member[rows], at))
-        return _lists(at[order], values.take(pa.array(order)), heads)
+        order = np.lexsort((present.member[rows], record_of_value))
+        return _lists(record_of_value[order], values.take(pa.array(order)), heads)
 
-    def listed(rows: Longs, at: Longs, names: Names, codes: Longs) -> pa.Array:
-        return beside(rows, at, names.take(codes[rows]))
+    def listed(rows: Longs, record_of_value: Longs, names: Names, codes: Longs) -> pa.Array:
+        return beside(rows, record_of_value, names.take(codes[rows]))
 
     texts, people = seen.texts, seen.people
     joined, left = (turned.joined, turned.joined_at), (turned.left, turned.left_at)
@@ -260,9 +260,12 @@ def _seconds(micros: Longs) -> pa.Array:
     return pa.array(micros / 1e6, mask=micros < 0)
 
 
-def _lists(at: Longs, values: pa.Array, heads: Longs) -> pa.Array:
+def _lists(record_of_value: Longs, values: pa.Array, heads: Longs) -> pa.Array:
     """Return for each head the values of its record, sorted by head."""
-    begin, end = np.searchsorted(at, heads), np.searchsorted(at, heads, side="right")
+    begin, end = (
+        np.searchsorted(record_of_value, heads),
+        np.searchsorted(record_of_value, heads, side="right"),
+    )
     rows = ranges(begin, end - begin)
     offsets = pa.array(starts(end - begin).astype(np.int32))
     return pa.ListArray.from_arrays(offsets, values.take(pa.array(rows)))

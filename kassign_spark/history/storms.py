@@ -88,10 +88,12 @@ def storms_arrow(table: pa.Table, *, within: int, at_least: int) -> Iterator[pa.
     """Find the storms of whole groups, from rows of ``REBALANCES``; ``within`` in µs."""
     order = [("group_id", "ascending"), ("at", "ascending"), ("offset", "ascending")]
     table = table.filter(pc.not_equal(table["reason"], c.FIRST)).sort_by(order)
-    number, at = names(table["group_id"]).code, times(table["at"])
-    at = at - at.min(initial=0)
+    number, time = names(table["group_id"]).code, times(table["at"])
+    time = time - time.min(initial=0)
     # Groups one after the other, further apart than any span.
-    clock = at + np.cumsum(np.diff(number, prepend=0) != 0) * (int(at.max(initial=0)) + within + 1)
+    clock = time + np.cumsum(np.diff(number, prepend=0) != 0) * (
+        int(time.max(initial=0)) + within + 1
+    )
     begins = np.arange(len(clock))
     counts = np.searchsorted(clock, clock + within, side="right") - begins
     inside = begins < np.maximum.accumulate(np.where(counts >= at_least, begins + counts, 0))

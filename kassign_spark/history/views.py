@@ -184,11 +184,11 @@ def _present_in(records: Records, table: pa.Table, members: Members) -> tuple[Pr
     """Return the members of each record, and the targets of the new protocol with their records."""
     in_group = np.flatnonzero(equals(table["record"], "group"))
     offset = longs(table["offset"])[in_group]
-    at = rows_at((records.group, records.offset), members.group[in_group], offset)
-    in_group, at = in_group[at >= 0], at[at >= 0]
+    record_of_row = rows_at((records.group, records.offset), members.group[in_group], offset)
+    in_group, record_of_row = in_group[record_of_row >= 0], record_of_row[record_of_row >= 0]
     spans = _spans(records, table, "member", members)
     row = np.concatenate((in_group, np.repeat(spans.row, spans.size)))
-    record = np.concatenate((at, ranges(spans.first, spans.size)))
+    record = np.concatenate((record_of_row, ranges(spans.first, spans.size)))
     columns = {name: column[row] for name, column in vars(members).items()}
     return Present(record=record, row=row, **columns), _spans(records, table, "target", members)
 
@@ -225,17 +225,19 @@ def _assigned_in(
     offset, partition = longs(table["offset"]), longs(table["partition"])
     owner_of = _identities(group, member, members)
     rows = np.flatnonzero(equals(table["role"], "assigned"))
-    at = rows_at((records.group, records.offset), group[rows], offset[rows])
-    known = at >= 0
-    known[known] = ~records.is_consumer[at[known]] & records.is_head[at[known]]
-    rows, at = rows[known], at[known]
+    record_of_row = rows_at((records.group, records.offset), group[rows], offset[rows])
+    known = record_of_row >= 0
+    known[known] = (
+        ~records.is_consumer[record_of_row[known]] & records.is_head[record_of_row[known]]
+    )
+    rows, record_of_row = rows[known], record_of_row[known]
 
     target = np.flatnonzero(equals(table["role"], "target"))
     span = rows_at((members.group[spans.row], spans.offset), group[target], offset[target])
     target, span = target[span >= 0], span[span >= 0]
     count = spans.size[span]
     row = np.concatenate((rows, np.repeat(target, count)))
-    record = np.concatenate((at, ranges(spans.first[span], count)))
+    record = np.concatenate((record_of_row, ranges(spans.first[span], count)))
     in_era = np.searchsorted(records.group, before.group)
     known = in_era < np.searchsorted(records.group, before.group, side="right")
     return Assigned(

@@ -260,11 +260,11 @@ def broken_rows(table: Table, frame: DataFrame, rules: list[Rule]) -> DataFrame:
     named = ", ".join(
         f"if({column} is null, '', concat(' {column}=', {shown(column)}))" for column in keys
     )
-    at = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
+    place = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
     cases = []
     for rule in rules:
         about = f"table {table.name}, column {rule.column}: {{}}{{}}: {{}}"
-        detail = says(about, rule.value, at, rule.advice)
+        detail = says(about, rule.value, place, rule.advice)
         problem = f"named_struct('problem', '{rule.problem}', 'detail', {detail})"
         cases.append(f"if({rule.broken}, {problem}, null)")
     found_in_row = f"inline(array_compact(array({', '.join(cases)})))"

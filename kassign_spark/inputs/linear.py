@@ -98,15 +98,16 @@ def _regular_parts(pattern: str) -> list[tuple[bool, str]] | None:
     """Cut a pattern into regexes that a name matches, or does not; None: there are none for it."""
     begin = _BEGIN.match(pattern)
     assert begin is not None, "all of it may be empty"
-    flags, at = begin[1] or "", begin.end()
+    flags, position = begin[1] or "", begin.end()
     parts: list[tuple[bool, str]] = []
-    while pattern.startswith(("(?=", "(?!"), at):
-        end = _closing(pattern, at)
+    while pattern.startswith(("(?=", "(?!"), position):
+        end = _closing(pattern, position)
         if end is None:
             return None
-        parts.append((pattern[at + 2] == "=", f"{flags}(?:{pattern[at + 3 : end]})(?s:.*)"))
-        at = end + 1
-    rest = pattern[at:]
+        regex = f"{flags}(?:{pattern[position + 3 : end]})(?s:.*)"
+        parts.append((pattern[position + 2] == "=", regex))
+        position = end + 1
+    rest = pattern[position:]
     if parts and any(char == "|" and not depth for _, char, depth in _structure(rest)):
         return None  # the look-aheads are of the first choice alone
     parts.append((True, f"{flags}(?:{rest})"))
@@ -117,26 +118,26 @@ def _regular_parts(pattern: str) -> list[tuple[bool, str]] | None:
     return parts if is_regular else None
 
 
-def _closing(pattern: str, at: int) -> int | None:
+def _closing(pattern: str, position: int) -> int | None:
     """Return the position of the bracket that closes the one at a position."""
-    within = ((at + i, char, depth) for i, char, depth in _structure(pattern[at:]))
+    within = ((position + i, char, depth) for i, char, depth in _structure(pattern[position:]))
     return next((i for i, char, depth in within if char == ")" and not depth), None)
 
 
 def _structure(pattern: str) -> Iterator[tuple[int, str, int]]:
     """Each bracket and bar that is no literal: its place, and within how many brackets it is."""
-    at = depth = 0
-    while at < len(pattern):
-        char = pattern[at]
-        if pattern.startswith(r"\Q", at):
-            end = pattern.find(r"\E", at)
-            at = len(pattern) if end < 0 else end
+    position = depth = 0
+    while position < len(pattern):
+        char = pattern[position]
+        if pattern.startswith(r"\Q", position):
+            end = pattern.find(r"\E", position)
+            position = len(pattern) if end < 0 else end
         elif char == "[":
-            at += 2 if pattern.startswith("^", at + 1) else 1
-            closed = _CLASS.match(pattern, at)
-            at = len(pattern) if closed is None else closed.end() - 1
+            position += 2 if pattern.startswith("^", position + 1) else 1
+            closed = _CLASS.match(pattern, position)
+            position = len(pattern) if closed is None else closed.end() - 1
         elif char in "()|":
             depth -= char == ")"
-            yield at, char, depth
+            yield position, char, depth
             depth += char == "("
-        at += 2 if char == "\\" else 1
+        position += 2 if char == "\\" else 1

@@ -106,49 +106,49 @@ def for_re2(regex: str) -> str:
     """
     pieces: list[str] = []
     names: set[str] = set()
-    depth, at = 0, 0
+    depth, position = 0, 0
     has_argument = is_repeated = False
-    while at < len(regex):
-        char, begins_repeat = regex[at], False
+    while position < len(regex):
+        char, begins_repeat = regex[position], False
         if char == "(":
-            piece, opens = _opened(regex, at, names)
+            piece, opens = _opened(regex, position, names)
             depth += opens
             has_argument &= not opens
         elif char == "|":
-            piece, has_argument = _Piece("|", at + 1), False
+            piece, has_argument = _Piece("|", position + 1), False
         elif char == ")":
             if not depth:
                 raise _RefusedError("regexp/syntax: internal error")  # its words for that
-            piece, depth, has_argument = _Piece(")", at + 1), depth - 1, True
+            piece, depth, has_argument = _Piece(")", position + 1), depth - 1, True
         elif char in "*+?{":
-            repeat, begins_repeat = _repeat(regex, at), True
+            repeat, begins_repeat = _repeat(regex, position), True
             if repeat is not None and is_repeated:
                 raise _RefusedError("invalid nested repetition operator")
             if repeat is not None and not has_argument:
                 raise _RefusedError("missing argument to repetition operator")
             # A brace that is no repetition is itself; yet what follows counts as nested.
-            piece = repeat or _Piece(r"\{", at + 1)
+            piece = repeat or _Piece(r"\{", position + 1)
             has_argument = True
         else:
-            piece = _atom(regex, at)
+            piece = _atom(regex, position)
             has_argument |= bool(piece.text)
         pieces.append(piece.text)
-        at, is_repeated = piece.end, begins_repeat
+        position, is_repeated = piece.end, begins_repeat
     if depth:
         raise _RefusedError("missing closing )")
     return rf"\A(?:{''.join(pieces)})\z"
 
 
-def _opened(regex: str, at: int, names: set[str]) -> tuple[_Piece, bool]:
+def _opened(regex: str, position: int, names: set[str]) -> tuple[_Piece, bool]:
     """Read a bracket with what makes it special, and whether it opens a group.
 
     What is captured does not matter, so no group is left with a name.
     """
-    if not regex.startswith("(?", at):
-        return _Piece("(?:", at + 1), True
-    capture = _CAPTURE.match(regex, at)
+    if not regex.startswith("(?", position):
+        return _Piece("(?:", position + 1), True
+    capture = _CAPTURE.match(regex, position)
     if capture is None:
-        flags = _FLAGS.match(regex, at)
+        flags = _FLAGS.match(regex, position)
         if flags is None:
             raise _RefusedError("invalid or unsupported Perl syntax")
         text = "" if flags[0] == "(?)" else flags[0]
@@ -163,11 +163,11 @@ def _opened(regex: str, at: int, names: set[str]) -> tuple[_Piece, bool]:
     return _Piece("(?:", end + 1), True
 
 
-def _repeat(regex: str, at: int) -> _Piece | None:
+def _repeat(regex: str, position: int) -> _Piece | None:
     """Read a repetition, greedy or not; None: a brace that begins none."""
-    end, text = at + 1, regex[at]
+    end, text = position + 1, regex[position]
     if text == "{":
-        counts = _REPEAT.match(regex, at)
+        counts = _REPEAT.match(regex, position)
         if counts is None:
             return None
         least, most = int(counts[1]), int(counts[3] or counts[1])
@@ -179,29 +179,29 @@ def _repeat(regex: str, at: int) -> _Piece | None:
     return _Piece(text, end)
 
 
-def _atom(regex: str, at: int) -> _Piece:
+def _atom(regex: str, position: int) -> _Piece:
     """Read what is neither a bracket nor a repetition: a character, a class, a place."""
-    char = regex[at]
+    char = regex[position]
     if char == "[":
-        return _class(regex, at)
+        return _class(regex, position)
     if char in "^$.":
-        return _Piece(char, at + 1)
+        return _Piece(char, position + 1)
     if char != "\\":
-        return _Piece(_quoted(ord(char)), at + 1)
-    escaped = regex[at + 1 : at + 2]
+        return _Piece(_quoted(ord(char)), position + 1)
+    escaped = regex[position + 1 : position + 2]
     if escaped and escaped in "AbBz":
-        return _Piece(regex[at : at + 2], at + 2)
+        return _Piece(regex[position : position + 2], position + 2)
     if escaped == "Q":
-        quoted, ends, _ = regex[at + 2 :].partition(r"\E")
+        quoted, ends, _ = regex[position + 2 :].partition(r"\E")
         text = "".join(_quoted(ord(c)) for c in quoted)
-        return _Piece(text, at + 2 + len(quoted) + len(ends))
-    return _group(regex, at) or _character(regex, at)[0]
+        return _Piece(text, position + 2 + len(quoted) + len(ends))
+    return _group(regex, position) or _character(regex, position)[0]
 
 
-def _class(regex: str, at: int) -> _Piece:
+def _class(regex: str, position: int) -> _Piece:
     """Read a class in brackets."""
-    first = at + 2 if regex.startswith("^", at + 1) else at + 1
-    pieces, position = [regex[at:first]], first
+    first = position + 2 if regex.startswith("^", position + 1) else position + 1
+    pieces, position = [regex[position:first]], first
     while not regex.startswith("]", position) or position == first:
         piece = _named(regex, position) or _group(regex, position)
         if piece is None:
@@ -216,47 +216,47 @@ def _class(regex: str, at: int) -> _Piece:
     return _Piece("".join([*pieces, "]"]), position + 1)
 
 
-def _named(regex: str, at: int) -> _Piece | None:
+def _named(regex: str, position: int) -> _Piece | None:
     """Read a class such as ``[:alpha:]``, which stands in a class; None: there is none."""
-    end = regex.find(":]", at) if regex.startswith("[:", at) else -1
+    end = regex.find(":]", position) if regex.startswith("[:", position) else -1
     if end < 0:
         return None
     # The first colon may be the last: [:] is looked at as a name too.
-    if end < at + 2 or regex[at + 2 : end].removeprefix("^") not in _NAMED:
+    if end < position + 2 or regex[position + 2 : end].removeprefix("^") not in _NAMED:
         raise _RefusedError(_RANGE)
-    return _Piece(regex[at : end + 2], end + 2)
+    return _Piece(regex[position : end + 2], end + 2)
 
 
-def _group(regex: str, at: int) -> _Piece | None:
+def _group(regex: str, position: int) -> _Piece | None:
     r"""Read a class such as ``\d`` or ``\p{Lu}``; None: there is none."""
-    escaped = regex[at + 1 : at + 2] if regex.startswith("\\", at) else ""
+    escaped = regex[position + 1 : position + 2] if regex.startswith("\\", position) else ""
     if escaped and escaped in "dDsSwW":
-        return _Piece(regex[at : at + 2], at + 2)
+        return _Piece(regex[position : position + 2], position + 2)
     if not escaped or escaped not in "pP":
         return None
-    end = at + 3
-    name = regex[at + 2 : end]
+    end = position + 3
+    name = regex[position + 2 : end]
     if name == "{":
         end = regex.find("}", end) + 1
-        name = regex[at + 3 : end - 1] if end else ""
+        name = regex[position + 3 : end - 1] if end else ""
     if name.removeprefix("^") not in _UNICODE:
         raise _RefusedError(_RANGE)
-    return _Piece(regex[at:end], end)
+    return _Piece(regex[position:end], end)
 
 
-def _character(regex: str, at: int) -> tuple[_Piece, int]:
+def _character(regex: str, position: int) -> tuple[_Piece, int]:
     """Read one character, which may be escaped, and say which it is."""
-    if at >= len(regex):
+    if position >= len(regex):
         raise _RefusedError("missing closing ]")
-    if regex[at] != "\\":
-        return _Piece(_quoted(ord(regex[at])), at + 1), ord(regex[at])
-    if at + 1 == len(regex):
+    if regex[position] != "\\":
+        return _Piece(_quoted(ord(regex[position])), position + 1), ord(regex[position])
+    if position + 1 == len(regex):
         raise _RefusedError("trailing backslash at end of expression")
-    escaped, end = regex[at + 1], at + 2
+    escaped, end = regex[position + 1], position + 2
     code = ord(escaped)
-    if number := _HEX.match(regex, at):
+    if number := _HEX.match(regex, position):
         code, end = int(number[1] or number[2], 16), number.end()
-    elif number := _OCTAL.match(regex, at):
+    elif number := _OCTAL.match(regex, position):
         code, end = int(number[1], 8), number.end()
     elif escaped in _CONTROL:
         code = _CONTROL[escaped]

@@ -168,10 +168,10 @@ def _short_subscription(data: bytes) -> list[str] | None:
     Only kafka-go writes such bytes: the owned partitions, which version 1 has, are not there.
     """
     version, count = struct.unpack_from(">hi", data)
-    at, topics = 6, []
+    position, topics = 6, []
     for _ in range(count):
-        (length,) = struct.unpack_from(">h", data, at)
-        topics.append(data[at + 2 : at + 2 + length].decode())
-        at += 2 + length
-    (length,) = struct.unpack_from(">i", data, at)
-    return topics if version == 1 and at + 4 + max(0, length) == len(data) else None
+        (length,) = struct.unpack_from(">h", data, position)
+        topics.append(data[position + 2 : position + 2 + length].decode())
+        position += 2 + length
+    (length,) = struct.unpack_from(">i", data, position)
+    return topics if version == 1 and position + 4 + max(0, length) == len(data) else None

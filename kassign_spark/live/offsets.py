@@ -74,10 +74,10 @@ def read_offsets(
             readable = [(topic, p) for p in partitions[topic] if (topic, p) in ends]
             if group in committed:
                 offsets = committed[group]
-                rows += [_row(group, at, ends[at], offsets.get(at)) for at in readable]
+                rows += [_row(group, key, ends[key], offsets.get(key)) for key in readable]
             else:
                 of_nobody.update(readable)
-    rows += [_row(None, at, ends[at], None) for at in sorted(of_nobody)]
+    rows += [_row(None, key, ends[key], None) for key in sorted(of_nobody)]
     names = {f"{topic}-{p}": reason for (topic, p), reason in partition_reasons.items()}
     return ReadOffsets(rows, group_reasons, names)
 
@@ -162,14 +162,14 @@ def _ends(
                 begins, failed = _ask_for_offsets(admin, leader, batch, _EARLIEST)
                 ends, failed_later = _ask_for_offsets(admin, leader, sorted(begins), _LATEST)
                 now = datetime.now(UTC)
-                known |= {at: _Ends(begins[at], ends[at], now) for at in ends}
-                for at, error in (failed | failed_later).items():
-                    reasons[at] = str(error())
+                known |= {key: _Ends(begins[key], ends[key], now) for key in ends}
+                for key, error in (failed | failed_later).items():
+                    reasons[key] = str(error())
                     if not error.retriable:
-                        pending.discard(at)
+                        pending.discard(key)
                 pending -= ends.keys()
             progress(f"read offsets of {len(known)} of {count} partitions")
-    return known, {at: reasons[at] for at in sorted(reasons) if at not in known}
+    return known, {key: reasons[key] for key in sorted(reasons) if key not in known}
 
 
 def _by_leader(
@@ -192,14 +192,14 @@ def _ask_for_offsets(
 
     if not partitions:
         return {}, {}
-    timestamps = {TopicPartition(*at): timestamp for at in partitions}
+    timestamps = {TopicPartition(*key): timestamp for key in partitions}
     request = admin._list_partition_offsets_request(timestamps, _READ_UNCOMMITTED)
     answered, failed = {}, {}
     for topic in send(admin, request, node_id=leader).topics:
         for partition in topic.partitions:
-            at = topic.name, partition.partition_index
+            key = topic.name, partition.partition_index
             if partition.error_code:
-                failed[at] = errors.for_code(partition.error_code)
+                failed[key] = errors.for_code(partition.error_code)
             else:
-                answered[at] = partition.offset
+                answered[key] = partition.offset
     return answered, failed

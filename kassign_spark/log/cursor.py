@@ -49,14 +49,16 @@ class Bytes:
         width = np.int64 if pa.types.is_large_binary(values.type) else np.int32
         _, offsets, data = values.buffers()
         count = len(values)
-        at = np.zeros(1, dtype=width) if offsets is None else np.frombuffer(offsets, dtype=width)
-        at = at[values.offset : values.offset + count + 1].astype(np.int64)
-        first, last = (int(at[0]), int(at[-1])) if len(at) else (0, 0)
+        bounds = (
+            np.zeros(1, dtype=width) if offsets is None else np.frombuffer(offsets, dtype=width)
+        )
+        bounds = bounds[values.offset : values.offset + count + 1].astype(np.int64)
+        first, last = (int(bounds[0]), int(bounds[-1])) if len(bounds) else (0, 0)
         self.data = np.zeros(last - first + _PADDING, dtype=np.uint8)
         if last > first:
             self.data[: last - first] = np.frombuffer(data, dtype=np.uint8)[first:last]
-        self.start: Ints = np.asarray(at[:-1] - first, dtype=np.int64)
-        self.end: Ints = np.asarray(at[1:] - first, dtype=np.int64)
+        self.start: Ints = np.asarray(bounds[:-1] - first, dtype=np.int64)
+        self.end: Ints = np.asarray(bounds[1:] - first, dtype=np.int64)
         # One number a byte position, each overlapping the next.
         self.numbers = {
             size: np.ndarray(

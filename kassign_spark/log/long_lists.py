@@ -21,12 +21,12 @@ bytes of its length (0: a varint) with what an element is: the bytes of it, or i
 def starts_of(cursors: Cursors, row: int, count: int, shape: Shape) -> list[int]:
     """Return the position of each element of a row's list, as far as they lie in the message."""
     data, end = cursors.source.data.data, int(cursors.end[row])
-    at = int(cursors.position[row])
+    position = int(cursors.position[row])
     starts: list[int] = []
     try:
-        while len(starts) < count and at <= end:
-            starts.append(at)
-            at = _past(data, at, end, shape)
+        while len(starts) < count and position <= end:
+            starts.append(position)
+            position = _past(data, position, end, shape)
     except (IndexError, too_short):  # the element that is read last says what is wrong
         pass
     return starts
@@ -40,41 +40,41 @@ def ends_well(cursors: Cursors, starts: Ints) -> tuple[bool, int]:
     return bool((cursors.position[:last] == starts[1 : last + 1]).all()), fine
 
 
-def _past(data: memoryview, at: int, end: int, shape: Shape) -> int:
+def _past(data: memoryview, position: int, end: int, shape: Shape) -> int:
     fields, has_tags = shape
     for field in fields:
         if isinstance(field, int):
-            at += field
+            position += field
             continue
         width, element = field
         if width:
-            (length,) = _NUMBER[width].unpack_from(data, at)
-            at += width
+            (length,) = _NUMBER[width].unpack_from(data, position)
+            position += width
         else:
-            length, at = _varint(data, at)
+            length, position = _varint(data, position)
             length -= 1
         if isinstance(element, int):
-            at += element * max(length, 0)
+            position += element * max(length, 0)
         else:
-            for _ in range(min(length, end - at)):
-                at = _past(data, at, end, element)
+            for _ in range(min(length, end - position)):
+                position = _past(data, position, end, element)
     if has_tags:
-        count, at = _varint(data, at)
-        for _ in range(min(count, end - at)):
-            _, at = _varint(data, at)
-            size, at = _varint(data, at)
-            at += size
-    return at
+        count, position = _varint(data, position)
+        for _ in range(min(count, end - position)):
+            _, position = _varint(data, position)
+            size, position = _varint(data, position)
+            position += size
+    return position
 
 
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
+def _varint(data: memoryview, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        byte = data[at]
-        at += 1
+        byte = data[position]
+        position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value, position
         shift += 7
         if shift > 28:
             raise IndexError("a number of more than five bytes")

@@ -282,18 +282,18 @@ def _tables(batch: Batch, judged: ClientOutcomes) -> Iterator[pa.Table]:
     )
     steps = judged_steps.where(order)
     runs = (steps.round, steps.action, steps.member, steps.topic)
-    begins = np.flatnonzero(np.any([np.diff(of, prepend=-1) != 0 for of in runs], axis=0))
+    begins = np.flatnonzero(np.any([np.diff(column, prepend=-1) != 0 for column in runs], axis=0))
     ends = np.append(begins[1:], len(steps.round))
     first = 0
     while first < len(begins):
         # A run is whole in one piece.
         last = max(int(np.searchsorted(ends, ends[first] + PIECE)), first + 1)
-        at, start, end = begins[first:last], int(begins[first]), int(ends[last - 1])
-        offsets = np.append(at, end) - start
+        run_begins, start, end = begins[first:last], int(begins[first]), int(ends[last - 1])
+        offsets = np.append(run_begins, end) - start
         partitions = pa.ListArray.from_arrays(
             pa.array(offsets.astype(np.int32)),
             pa.array(steps.partition[start:end].astype(np.int32)),
         )
-        columns = step_columns(batch, steps.where(at))
+        columns = step_columns(batch, steps.where(run_begins))
         yield with_nulls(RUNS, columns | {"partitions": partitions})
         first = last

@@ -207,8 +207,8 @@ def _owners(
     owner = np.full(items, -1)
     owned = np.flatnonzero(home >= 0)
     pair = item_of[owned] * len(members) + home[owned] - members[0]
-    pairs, at = np.unique(pair, return_inverse=True)
-    owned_weight = np.bincount(at, weight[owned], len(pairs))
+    pairs, pair_of_item = np.unique(pair, return_inverse=True)
+    owned_weight = np.bincount(pair_of_item, weight[owned], len(pairs))
     order = np.lexsort((pairs, -owned_weight, pairs // len(members)))
     item = pairs[order] // len(members)
     first = np.flatnonzero(np.diff(item, prepend=-1))

@@ -85,8 +85,10 @@ def murmur2_of(keys: pa.Array) -> pa.Array:
     return pa.array(hashes, mask=np.asarray(keys.is_null()))
 
 
-def _little_endian(raw: NDArray[np.uint8], at: NDArray[np.int64], count: int) -> NDArray[np.uint32]:
-    word = np.zeros(len(at), np.uint32)
+def _little_endian(
+    raw: NDArray[np.uint8], first: NDArray[np.int64], count: int
+) -> NDArray[np.uint32]:
+    word = np.zeros(len(first), np.uint32)
     for place in range(count):
-        word |= raw[at + place].astype(np.uint32) << np.uint32(8 * place)
+        word |= raw[first + place].astype(np.uint32) << np.uint32(8 * place)
     return word

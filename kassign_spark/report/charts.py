@@ -187,9 +187,9 @@ def when_colours(altair: Any) -> Any:
     return colours(altair, "when:N", {"before": BEFORE, "after": AFTER})
 
 
-def colours(altair: Any, field: str, of: Mapping[str, str], **options: Any) -> Any:
+def colours(altair: Any, field: str, by_value: Mapping[str, str], **options: Any) -> Any:
     """The colours of a field's values, in this order."""
-    scale = altair.Scale(domain=list(of), range=list(of.values()))
+    scale = altair.Scale(domain=list(by_value), range=list(by_value.values()))
     return altair.Color(field, scale=scale, **options)
 
 

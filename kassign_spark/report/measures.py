@@ -55,7 +55,7 @@ def measure_groups(plan: Plan, followed: FollowedPlan, problems: DataFrame) -> D
         _balance_in_the_end(plan, followed).withColumn("is_planned", F.lit(True)),
         followed.groups,
         _coordinators(plan),
-        *(of.select(*GROUP_KEY, F.lit(1).alias(name)) for name, of in counted.items()),
+        *(frame.select(*GROUP_KEY, F.lit(1).alias(name)) for name, frame in counted.items()),
     ]
     columns = {
         name: F.max(name) for side in sides for name in side.columns if name not in GROUP_KEY
@@ -67,7 +67,7 @@ def measure_groups(plan: Plan, followed: FollowedPlan, problems: DataFrame) -> D
         # A few rows from each of many parts: no task for every part.
         .coalesce(cores(plan.balance.sparkSession))
         .groupBy(*GROUP_KEY)
-        .agg(*(of.alias(name) for name, of in columns.items()))
+        .agg(*(frame.alias(name) for name, frame in columns.items()))
         .where("is_planned")
     )
     if plan.violations is None:

@@ -27,7 +27,7 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     first, number = dense(cluster.code, group_name.code)
     group_ids = group_name.take(group_name.code[first]).to_pylist()
     cluster_ids = cluster.take(cluster.code[first]).to_pylist()
-    groups = [Group(*of) for of in zip(cluster_ids, group_ids, strict=True)]
+    groups = [Group(*names) for names in zip(cluster_ids, group_ids, strict=True)]
     kind = table["kind"].to_numpy()
 
     def rows(row_kind: int, *columns: str) -> Iterator[tuple[Any, ...]]:
@@ -41,8 +41,8 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         group.patterns[pattern] = _texts(matching)
     for group, regex, matching in rows(REGEX, "topic", "texts"):
         group.regexes[regex] = _texts(matching) or ()
-    for group, topic, size, racks, of in rows(TOPIC, "topic", "number", "texts", "member_id"):
-        group.topics[topic] = Topic(size, None if racks is None else json.loads(racks), of)
+    for group, topic, size, racks, topic_id in rows(TOPIC, "topic", "number", "texts", "member_id"):
+        group.topics[topic] = Topic(size, None if racks is None else json.loads(racks), topic_id)
     declared = list(rows(SUBSCRIPTION, "list_number", "topic", "texts"))
     subscriptions = {
         (id(group), code): (_texts(listed), pattern) for group, code, pattern, listed in declared

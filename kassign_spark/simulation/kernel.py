@@ -60,7 +60,7 @@ def simulate_arrow(
     last = max((len(group.events) for group in groups), default=0)
     options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     yield from simulated_rows(
-        (take_step(groups, at, naming, **options) for at in range(last)), naming
+        (take_step(groups, step, naming, **options) for step in range(last)), naming
     )
 
 

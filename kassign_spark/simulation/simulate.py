@@ -180,10 +180,12 @@ def _raise_first(problems: DataFrame, events: Events) -> None:
         InputError: always.
     """
     about = F.when(F.col("kind").isin(*TOPIC_KINDS), F.lit("")).otherwise(F.col("group_id"))
-    at = [CLUSTER_ID, "event", "stage", "about"]
+    keys = [CLUSTER_ID, "event", "stage", "about"]
     steps = with_steps(events.frame).withColumn("about", F.coalesce("group_id", F.lit("")))
-    distinct = problems.withColumn("about", about).select(*at, "kind", "line", "problem").distinct()
-    placed = distinct.join(steps.select(*at, "step"), on=at, how="inner")
+    distinct = (
+        problems.withColumn("about", about).select(*keys, "kind", "line", "problem").distinct()
+    )
+    placed = distinct.join(steps.select(*keys, "step"), on=keys, how="inner")
     first = placed.agg(F.min("step").alias("step"))
     listed = placed.join(first, on="step", how="left_semi")
     raise_problems(listed.withColumn("group_id", F.lit("")))

@@ -112,7 +112,7 @@ def _check_names(eligible: Eligible, sweeps: Sequence[Sweep]) -> None:
     parts = []
     for column in dict.fromkeys(column for column, _, _ in named):
         frame = eligible.topics if column == "topic" else eligible.members
-        names = sorted({name for of, name, _ in named if of == column})
+        names = sorted({name for named_column, name, _ in named if named_column == column})
         parts.append(
             frame.where(F.col(column).isin(names)).select(
                 F.lit(column).alias("column"), F.col(column).alias("name")

@@ -178,19 +178,19 @@ def unknown_orders(
 
 
 def _disputed(
-    rows: TaskTable, at: Longs, member_count: Longs, larger_count: Longs, seq: Longs
+    rows: TaskTable, places: Longs, member_count: Longs, larger_count: Longs, seq: Longs
 ) -> Orders:
     """Return for competing members, rows ``at``, the buckets whose last one is unknown."""
-    group, member = rows.group[at], rows.member[at]
+    group, member = rows.group[places], rows.member[places]
     capacity = np.full(len(member_count), 16)
     while (too_small := member_count * 4 > capacity * 3).any():
         capacity[too_small] *= 2
     bucket = (_hashes(rows)[member - 1] & (capacity[group] - 1)).astype(np.int64)
     order = np.lexsort((member, bucket, group))
-    at, group, bucket = at[order], group[order], bucket[order]
+    places, group, bucket = places[order], group[order], bucket[order]
     _, first, count = np.unique(key(group, bucket), return_index=True, return_counts=True)
     bucket_of = np.repeat(np.arange(len(first)), count)
-    lacks_order = _distinct(bucket_of, seq[at], len(first)) < count
+    lacks_order = _distinct(bucket_of, seq[places], len(first)) < count
     group_of = group[first]
     running = np.cumsum(count) - count
     of_group = np.unique(group_of, return_index=True)[1]
@@ -199,10 +199,10 @@ def _disputed(
         lacks_order & (before < larger_count[group_of]) & (larger_count[group_of] < before + count)
     )
     return Orders(
-        at[first[disputed]],
+        places[first[disputed]],
         (larger_count[group_of] - before)[disputed],
         count[disputed],
-        rows.member[at[np.repeat(disputed, count)]],
+        rows.member[places[np.repeat(disputed, count)]],
     )
 
 

@@ -117,22 +117,22 @@ def found_arrow(table: pa.Table) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _table(rows: TaskTable, problem: str, at: Longs, **about: pa.Array) -> pa.Table:
+def _table(rows: TaskTable, problem: str, places: Longs, **about: pa.Array) -> pa.Table:
     """Rows of ``FOUND``; columns that are not given are null."""
-    columns = rows.group_columns(at) | {"problem": pa.repeat(problem, len(at))} | about
+    columns = rows.group_columns(places) | {"problem": pa.repeat(problem, len(places))} | about
     return with_nulls(FOUND, columns)
 
 
-def _ids(rows: TaskTable, at: Longs) -> pa.Array:
-    return rows.member_name.take(rows.member[at])
+def _ids(rows: TaskTable, places: Longs) -> pa.Array:
+    return rows.member_name.take(rows.member[places])
 
 
-def _topics_of(rows: TaskTable, at: Longs) -> pa.Array:
-    return rows.topic_name.take(rows.topic[at])
+def _topics_of(rows: TaskTable, places: Longs) -> pa.Array:
+    return rows.topic_name.take(rows.topic[places])
 
 
-def _column(table: pa.Table, name: str, at: Longs) -> pa.Array:
-    return table[name].take(pa.array(at)).combine_chunks()
+def _column(table: pa.Table, name: str, places: Longs) -> pa.Array:
+    return table[name].take(pa.array(places)).combine_chunks()
 
 
 def _duplicate_members(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
@@ -141,10 +141,10 @@ def _duplicate_members(table: pa.Table, rows: TaskTable, members: Longs) -> pa.T
     for name in ("member_id", "group_id"):
         length = pc.fill_null(pc.binary_length(table[name].take(pa.array(members))), 0)
         named &= length.to_numpy() > 0
-    at = members[named]
-    same = repeated((rows.group[at], rows.member[at]))
-    at, number = at[same.first], pa.array(same.sizes)
-    return _table(rows, "duplicate_member", at, member_id=_ids(rows, at), number=number)
+    places = members[named]
+    same = repeated((rows.group[places], rows.member[places]))
+    places, number = places[same.first], pa.array(same.sizes)
+    return _table(rows, "duplicate_member", places, member_id=_ids(rows, places), number=number)
 
 
 def _too_large(table: pa.Table, rows: TaskTable, members: Longs) -> list[pa.Table]:
@@ -184,11 +184,11 @@ def _topics(table: pa.Table, rows: TaskTable, members: Longs, owned: Longs) -> l
     subscribers = np.bincount(
         np.unique(key(pair, rows.member[listing][named])) >> 32, minlength=len(topic_keys)
     )
-    at = rows.rows_of(SUBSCRIBED)
-    keys, first = np.unique(key(rows.group[at], rows.topic[at]), return_index=True)
-    at, count = at[first], np.append(subscribers, 0)[find(topic_keys, keys)]
+    places = rows.rows_of(SUBSCRIBED)
+    keys, first = np.unique(key(rows.group[places], rows.topic[places]), return_index=True)
+    places, count = places[first], np.append(subscribers, 0)[find(topic_keys, keys)]
     is_known, is_empty = (
-        pc.fill_null(table[name], False).to_numpy()[at] for name in ("is_known", "is_empty")
+        pc.fill_null(table[name], False).to_numpy()[places] for name in ("is_known", "is_empty")
     )
     place = find(keys, key(rows.group[owned], rows.topic[owned]))
     owned_count = np.bincount(place[place >= 0], minlength=len(keys))
@@ -197,8 +197,8 @@ def _topics(table: pa.Table, rows: TaskTable, members: Longs, owned: Longs) -> l
         _table(
             rows,
             problem,
-            at[odd],
-            topic=_topics_of(rows, at[odd]),
+            places[odd],
+            topic=_topics_of(rows, places[odd]),
             number=pa.array(count[odd]),
             numbers=lists_of(pa.array(owned_count[odd]), np.ones(odd.sum(), np.int64)),
         )
@@ -209,9 +209,9 @@ def _topics(table: pa.Table, rows: TaskTable, members: Longs, owned: Longs) -> l
 def _instances(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
     code = names(table["group_instance_id"].take(pa.array(members))).code
     named = (code > 0) & (rows.member[members] > 0)
-    at, code = members[named], code[named]
-    same = repeated((rows.group[at], code), rows.member[at])
-    first = at[same.first]
+    places, code = members[named], code[named]
+    same = repeated((rows.group[places], code), rows.member[places])
+    first = places[same.first]
     is_new = pc.fill_null(pc.equal(table["group_type"], CONSUMER), False).to_numpy()[first]
     return _table(
         rows,
@@ -219,7 +219,7 @@ def _instances(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
         first,
         member_id=_ids(rows, first),
         text=_column(table, "group_instance_id", first),
-        texts=lists_of(_ids(rows, at[same.row]), same.sizes),
+        texts=lists_of(_ids(rows, places[same.row]), same.sizes),
         numbers=lists_of(pa.nulls(is_new.sum(), pa.int64()), is_new.astype(np.int64)),
     )
 
@@ -228,36 +228,38 @@ def _gone(table: pa.Table, rows: TaskTable, owned: Longs) -> pa.Table:
     size, partition = _column(table, "size", owned), _column(table, "partition", owned)
     beyond = pc.fill_null(pc.greater_equal(partition, size), False)
     is_gone = pc.or_(beyond, size.is_null()).to_numpy(zero_copy_only=False)
-    at = owned[is_gone]
-    counts = is_sticky(table["assignor"], rows.group)[at]
+    places = owned[is_gone]
+    counts = is_sticky(table["assignor"], rows.group)[places]
     return _table(
         rows,
         "owned_partition_missing",
-        at,
-        member_id=_ids(rows, at),
-        topic=_topics_of(rows, at),
-        partition=_column(table, "partition", at),
-        number=_column(table, "size", at),
+        places,
+        member_id=_ids(rows, places),
+        topic=_topics_of(rows, places),
+        partition=_column(table, "partition", places),
+        number=_column(table, "size", places),
         text=pc.if_else(pa.array(counts), "sticky", pa.scalar(None, pa.string())),
     )
 
 
-def _strangers(rows: TaskTable, at: Longs) -> pa.Table:
+def _strangers(rows: TaskTable, places: Longs) -> pa.Table:
     _, first, count = np.unique(
-        key(rows.group[at], rows.member[at]), return_index=True, return_counts=True
+        key(rows.group[places], rows.member[places]), return_index=True, return_counts=True
     )
-    at = at[first]
-    return _table(rows, "owner_not_in_group", at, member_id=_ids(rows, at), number=pa.array(count))
+    places = places[first]
+    return _table(
+        rows, "owner_not_in_group", places, member_id=_ids(rows, places), number=pa.array(count)
+    )
 
 
-def _claims(table: pa.Table, rows: TaskTable, at: Longs, claimant: Longs) -> pa.Table:
+def _claims(table: pa.Table, rows: TaskTable, places: Longs, claimant: Longs) -> pa.Table:
     """Partitions that members claim more than once; ``claimant``: of each claim a member's row."""
-    partition = pc.fill_null(table["partition"], 0).to_numpy()[at]
-    is_null = table["partition"].is_null().to_numpy()[at]
+    partition = pc.fill_null(table["partition"], 0).to_numpy()[places]
+    is_null = table["partition"].is_null().to_numpy()[places]
     generation = pc.fill_null(table["generation"], -1).to_numpy()[claimant]
-    _, topic = dense(rows.group[at], rows.topic[at])
-    same = repeated((topic, is_null, partition), rows.member[at], generation)
-    first = at[same.first]
+    _, topic = dense(rows.group[places], rows.topic[places])
+    same = repeated((topic, is_null, partition), rows.member[places], generation)
+    first = places[same.first]
     return _table(
         rows,
         "claimed_twice",
@@ -265,6 +267,6 @@ def _claims(table: pa.Table, rows: TaskTable, at: Longs, claimant: Longs) -> pa.
         member_id=_ids(rows, first),
         topic=_topics_of(rows, first),
         partition=_column(table, "partition", first),
-        texts=lists_of(_ids(rows, at[same.row]), same.sizes),
+        texts=lists_of(_ids(rows, places[same.row]), same.sizes),
         numbers=lists_of(pa.array(generation[same.row]), same.sizes),
     )

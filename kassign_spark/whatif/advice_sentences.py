@@ -78,8 +78,8 @@ def reason_of(known: GroupFacts, group: int) -> str:
     if most > best:
         return f"{assignor} gives a member {most:,} partitions, where {best:,} would do"
     if before.idle[group]:
-        idle, of = int(before.idle[group]), plural(count, "member")
-        return f"{idle:,} of {of} have nothing to read of {plural(partitions, 'partition')}"
+        idle = f"{int(before.idle[group]):,} of {plural(count, 'member')}"
+        return f"{idle} have nothing to read of {plural(partitions, 'partition')}"
     return f"{plural(partitions, 'partition')} among {plural(count, 'member')}"
 
 

@@ -225,7 +225,7 @@ class _Tried:
             begins.tolist(), starts.tolist(), ends.tolist(), strict=True
         ):
             rows = order[start:end]
-            observed, expected = (self._names(name[rows[sign[rows] == of]]) for of in (1, -1))
+            observed, expected = (self._names(name[rows[sign[rows] == side]]) for side in (1, -1))
             place = f"{self._topics[topic[rows[0]] - 1]}-{number[rows[0]]}"
             first_difference[int(of_group[place_in_group])] = (
                 f"{place} is with {observed}, not with {expected}"

@@ -27,7 +27,7 @@ def groups_by_lot(
     for group in drawn:
         rows = slice(first[group], first[group + 1])
         partitions: dict[int, list[tuple[str, int]]] = defaultdict(list)
-        for name, topic, number in zip(*(of[rows].tolist() for of in columns), strict=True):
+        for name, topic, number in zip(*(column[rows].tolist() for column in columns), strict=True):
             partitions[name].append((topics[topic - 1], number))
         names = batch.member_name[states.members(group)].tolist()
         if partitions.keys() <= {*names} and may_draw(

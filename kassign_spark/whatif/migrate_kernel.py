@@ -40,8 +40,8 @@ ORDER: member_id, number: its place among the restarts;
 CLIENT: texts: what is wrong with a client of the group.
 """
 
-_STEP = {name: of for name, of in RESULTS["migrate.steps"].items() if name != "group_id"}
-_FIELDS = ", ".join(f"{name}: {of}" for name, of in _STEP.items())
+_STEP = {name: kind for name, kind in RESULTS["migrate.steps"].items() if name != "group_id"}
+_FIELDS = ", ".join(f"{name}: {kind}" for name, kind in _STEP.items())
 _VERDICTS = columns_of("migrate.verdicts")
 MIGRATED = f"{_VERDICTS}, steps array<struct<{_FIELDS}>>"
 """Columns that ``migrate_arrow`` returns, one row per group."""
@@ -75,7 +75,8 @@ def migrate_arrow(
     names = group_columns(batch, np.array(groups))
     by_name = _read_beside(table)
     beside = [
-        by_name[name] for name in zip(*(of.to_pylist() for of in names.values()), strict=True)
+        by_name[name]
+        for name in zip(*(column.to_pylist() for column in names.values()), strict=True)
     ]
     owner = _owners(batch, claims)
     known = GroupStates(table, batch)
@@ -89,13 +90,13 @@ def migrate_arrow(
     for group, walk in enumerate(walks):
         ends[slots_of(batch, group)] = in_batch(batch, group, walk.changes[-1].after)
     slots = np.arange(len(owner))
-    crossing = [crossing_now(batch, held_claims(batch, slots, of)) for of in (owner, ends)]
+    crossing = [crossing_now(batch, held_claims(batch, slots, owners)) for owners in (owner, ends)]
     lost = crossing[1] - crossing[0]
     facts = [
         _facts(batch, group, to, assignor, beside[group], walks[group], int(lost[group]) * is_owned)
         for group in groups
     ]
-    judged = [judge(of, rules) for of in facts]
+    judged = [judge(group_facts, rules) for group_facts in facts]
     steps = [_steps(states[group], walks[group], to) for group in groups]
     yield _table(batch, walks, judged, crossing, steps, is_owned=is_owned)
 
@@ -217,7 +218,7 @@ def _steps(state: ConsumerGroupState, walk: Walk, to: str) -> pa.StructArray:
             pa.array([change.event for change in changes], pa.string()),
             pa.array([CONSUMER if new else CLASSIC for new in walk.is_consumer], pa.string()),
             pa.array([change.is_rebalance for change in changes], pa.bool_()),
-            pa.array([len(of) for of in moves], pa.int64()),
+            pa.array([len(slots) for slots in moves], pa.int64()),
             pa.array([int(change.pauses.sum()) for change in changes], pa.int64()),
             pa.array([change.unread for change in changes], pa.int64()),
             _lists(paused, ids.take(pa.array(_joined(paused)))),
@@ -250,7 +251,7 @@ def _named_moves(
     slots = _joined(moves)
     topic = np.repeat(np.arange(len(sizes)), sizes)[slots]
     place, to = (
-        _joined([getattr(change, name)[at] for change, at in zip(changes, moves, strict=True)])
+        _joined([getattr(change, name)[rows] for change, rows in zip(changes, moves, strict=True)])
         for name in ("before", "after")
     )
     return pa.StructArray.from_arrays(
@@ -286,19 +287,19 @@ def _table(
     changes = [walk.changes for walk in walks]
     columns = {
         **group_columns(batch, np.arange(batch.group_count)),
-        **{name: [getattr(of, name) for of in judged] for name in Judgement._fields},
+        **{name: [getattr(judgement, name) for judgement in judged] for name in Judgement._fields},
         "member_count": np.diff(batch.first_member),
         "static_count": np.bincount(
             batch.member_group[batch.instance > 0], minlength=batch.group_count
         ),
-        "step_count": [len(of) for of in changes],
+        "step_count": [len(row) for row in changes],
     }
     if is_owned:
-        moved = [(of[0].before != of[-1].after) & (of[0].before != NOBODY) for of in changes]
+        moved = [(row[0].before != row[-1].after) & (row[0].before != NOBODY) for row in changes]
         columns |= {
-            "moved": [sum(len(c.moves) for c in of) for of in changes],
-            "paused": [sum(int(c.pauses.sum()) for c in of) for of in changes],
-            "end_moved": [int(of.sum()) for of in moved],
+            "moved": [sum(len(c.moves) for c in row) for row in changes],
+            "paused": [sum(int(c.pauses.sum()) for c in row) for row in changes],
+            "end_moved": [int(is_moved.sum()) for is_moved in moved],
             "next_moved": [walk.next_moved for walk in walks],
         }
     if is_owned and batch.racks is not None:

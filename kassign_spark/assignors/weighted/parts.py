@@ -137,8 +137,8 @@ def weights_within(relative: Doubles, capacity: Doubles) -> Doubles:
 def shown_level(batch: PaddedGroups, parts: Parts, values: Doubles) -> Doubles:
     """[group]: the value of the highest part of members that have no dominant partition."""
     common = batch.eligible.any(axis=1) & ~parts.alone
-    at = np.argmax(np.where(common, parts.level, -1.0), axis=1)[:, None]
-    return np.take_along_axis(values, at, 1)[:, 0]
+    part = np.argmax(np.where(common, parts.level, -1.0), axis=1)[:, None]
+    return np.take_along_axis(values, part, 1)[:, 0]
 
 
 def _peel_many(

@@ -59,22 +59,22 @@ def plan_groups(groups: Sequence[Group], options: PlanOptions) -> list[WeightedP
     with_counts = options.bounds.max_count_difference is not None
     has_weight = [bool((group.weight > 0).any()) for group in groups]
     answers = {i: _by_count(groups[i]) for i, weighs in enumerate(has_weight) if not weighs}
-    at = [i for i, weighs in enumerate(has_weight) if weighs]
-    rest = [groups[i] if with_counts else _weighted_part(groups[i]) for i in at]
+    weighted = [i for i, weighs in enumerate(has_weight) if weighs]
+    rest = [groups[i] if with_counts else _weighted_part(groups[i]) for i in weighted]
     for rows in batches(rest):
         some = [rest[row] for row in rows]
         large = len(some[0].weight) > LARGE
         plans = [plan_large(some[0], options)] if large else plan_small(some, options)
         for row, answer in zip(rows, plans, strict=True):
-            answers[at[row]] = _with_idle(groups[at[row]], answer)
+            answers[weighted[row]] = _with_idle(groups[weighted[row]], answer)
     return [answers[i] for i in range(len(groups))]
 
 
 def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
     """Trace the curve of each group; those without weight have none."""
     curves: list[list[CurvePoint]] = [[] for _ in groups]
-    at = [i for i, group in enumerate(groups) if (group.weight > 0).any()]
-    rest = [_weighted_part(groups[i]) for i in at]
+    weighted = [i for i, group in enumerate(groups) if (group.weight > 0).any()]
+    rest = [_weighted_part(groups[i]) for i in weighted]
     for rows in batches(rest):
         some = [rest[row] for row in rows]
         if len(some[0].weight) > LARGE:
@@ -83,7 +83,7 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
         else:
             bounds_and_points = _small_curves(some, effort)
         for row, (bound, points) in zip(rows, bounds_and_points, strict=True):
-            curves[at[row]] = _curve_of(groups[at[row]], bound, points)
+            curves[weighted[row]] = _curve_of(groups[weighted[row]], bound, points)
     return curves
 
 

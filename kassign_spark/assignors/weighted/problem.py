@@ -163,8 +163,8 @@ def loads(batch: PaddedGroups, owner: Longs) -> Doubles:
     """Return the weight [group, member] of members; partitions with owner -1 have none."""
     groups, members = batch.capacity.shape
     is_owned = owner >= 0
-    at = (np.arange(groups)[:, None] * members + owner)[is_owned]
-    return sums_of(at, batch.weight[is_owned], groups * members).reshape(groups, members)
+    slot = (np.arange(groups)[:, None] * members + owner)[is_owned]
+    return sums_of(slot, batch.weight[is_owned], groups * members).reshape(groups, members)
 
 
 def sums_of(key: Longs, weight: Doubles, size: int) -> Doubles:

@@ -45,9 +45,9 @@ def keep_better(best: BestLoads, rows: Longs, new: BestLoads) -> None:
     """Take over what is better: the greatest load first, then the evenness."""
     old = best.take(rows)
     better = (new.most < old.most) | ((new.most == old.most) & (new.cost < old.cost))
-    at = rows[better]
-    best.state.put(at, new.state.take(np.flatnonzero(better)))
-    best.most[at], best.cost[at] = new.most[better], new.cost[better]
+    better_rows = rows[better]
+    best.state.put(better_rows, new.state.take(np.flatnonzero(better)))
+    best.most[better_rows], best.cost[better_rows] = new.most[better], new.cost[better]
 
 
 def find_reach(

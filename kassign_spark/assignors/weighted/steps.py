@@ -92,16 +92,20 @@ def improve(batch: PaddedGroups, objective: Objective, state: PlacementState) ->
     size = max(1, _ELEMENTS // max(partitions * partitions, 1))
     for start in range(0, groups, size):
         open_ = np.arange(start, min(start + size, groups))
-        some, aims, at = batch.take(open_), objective.take(open_), state.take(open_)
+        open_groups, aims, placements = batch.take(open_), objective.take(open_), state.take(open_)
         for _ in range(_STEPS_A_PARTITION * partitions + 20):
-            moved = np.flatnonzero(_step(some, aims, at))
+            moved = np.flatnonzero(_step(open_groups, aims, placements))
             if len(moved) < len(open_):
-                state.put(open_, at)
+                state.put(open_, placements)
                 open_ = open_[moved]
-                some, aims, at = some.take(moved), aims.take(moved), at.take(moved)
+                open_groups, aims, placements = (
+                    open_groups.take(moved),
+                    aims.take(moved),
+                    placements.take(moved),
+                )
             if not len(open_):
                 break
-        state.put(open_, at)
+        state.put(open_, placements)
     return state
 
 
