@@ -6,7 +6,7 @@ the binding brings.
 
 import ctypes
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -61,11 +61,15 @@ def _library() -> ctypes.CDLL:
 
 
 class Joined(NamedTuple):
-    """A consumer of a group, and what it subscribes to."""
+    """A consumer of a group, what it subscribes to, and the calls that its listener has received.
+
+    These are `assign`, `revoke` and `lost`.
+    """
 
     consumer: Consumer
     topics: list[str]
     settings: dict[str, str]
+    calls: list[str]
 
     @property
     def partitions(self) -> set[tuple[str, int]]:
@@ -77,8 +81,15 @@ def join(address: str, group_id: str, settings: dict[str, str], topics: list[str
     """Start a consumer, which joins when it is polled."""
     own = {"bootstrap.servers": address, "group.id": group_id, "log_level": 0, **settings}
     consumer = Consumer(own)
-    consumer.subscribe(topics)
-    return Joined(consumer, topics, settings)
+    calls: list[str] = []
+    listener = {f"on_{call}": _noting(calls, call) for call in ("assign", "revoke", "lost")}
+    consumer.subscribe(topics, **listener)
+    return Joined(consumer, topics, settings, calls)
+
+
+def _noting(calls: list[str], call: str) -> Callable[..., None]:
+    """Note a call; the binding then does what it does without a listener."""
+    return lambda *_: calls.append(call)
 
 
 def settle(sizes: Mapping[str, int], groups: Sequence[Sequence[Joined]]) -> None:

@@ -94,6 +94,7 @@ def test_cooperative_sticky_through_its_rounds() -> None:
         settle(_TOPICS, groups)
         states = [[_state(group, {}, 0) for group in groups]]
         settled = [[_held(group) for group in groups]]
+        undisturbed = [[_is_expected(group, {("assign",)}) for group in groups]]
         for number, group in enumerate(groups):
             group.append(join(address, name_of(number), strategy, group[0].topics))
         settle(_TOPICS, groups)
@@ -101,15 +102,46 @@ def test_cooperative_sticky_through_its_rounds() -> None:
             [_state(group, held, 1) for group, held in zip(groups, settled[-1], strict=True)]
         )
         settled.append([_held(group) for group in groups])
+        undisturbed.append(
+            [
+                _is_expected(group, _AFTER_A_JOIN)
+                and settled[0][number].keys() < settled[1][number].keys()
+                for number, group in enumerate(groups)
+            ]
+        )
         for group in groups:
             for joined in group:
                 joined.consumer.close()
     verdicts = [
         _check(state, held, answer)
-        for of_step, of_groups in zip(states, settled, strict=True)
-        for state, held, answer in zip(of_step, of_groups, _followed(of_step), strict=True)
+        for step in range(2)
+        for state, held, answer, is_known in zip(
+            states[step], settled[step], _followed(states[step]), undisturbed[step], strict=True
+        )
+        if is_known
     ]
+    # On a busy machine some groups rebalance once more, and their history is not known.
+    assert len(verdicts) >= _GROUPS // 2
     assert verdicts.count("ok") >= 0.9 * len(verdicts)
+
+
+_AFTER_A_JOIN = {
+    ("assign",),
+    ("assign", "assign"),
+    ("revoke", "assign", "assign"),
+}
+"""Calls of a member when another one joins: the second rebalance is there if anything moves."""
+
+
+def _is_expected(group: Sequence[Joined], expected: set[tuple[str, ...]]) -> bool:
+    """Return whether the members received no calls but these; forget them.
+
+    Each rebalance ends with a call `assign`, though there is nothing new.
+    """
+    calls = {tuple(joined.calls) for joined in group}
+    for joined in group:
+        joined.calls.clear()
+    return calls <= expected
 
 
 def _check(state: Group, held: Held, answer: tuple[str, Held]) -> str:
