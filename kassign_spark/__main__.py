@@ -12,12 +12,13 @@ def main() -> int:
     """Run the command; an interrupt that comes while it is still imported is one as well."""
     try:
         from kassign_spark.cli import main as run
-        from kassign_spark.interrupts import ignore
+        from kassign_spark.interrupts import ignore, received
     except KeyboardInterrupt:
         print("kassign-spark: error: interrupted; nothing was written", file=sys.stderr)
         return 130
     exit_code = run()
-    ignore()
+    if received() is None:
+        ignore()
     return exit_code
 
 

@@ -4,6 +4,7 @@ An interrupt breaks the connection to Java at any point: what arrives in the end
 Spark's, of py4j's, or none at all. So the handler notes the signal, and the command asks for that.
 """
 
+import atexit
 import os
 import signal
 import sys
@@ -71,10 +72,15 @@ def watched(report: Callable[[int], object]) -> Iterator[None]:
                 signal.signal(number, handler)
 
 
+@atexit.register
 def ignore() -> None:
-    """Ignore what comes after the report, until the process is gone: the exit code stands."""
-    for number in _SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    """Ignore what comes after the report, until the process is gone: the exit code stands.
+
+    Python takes its handlers away before that.
+    """
+    if _is_main_thread():
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def cancel_with(cancel: Callable[[], object]) -> None:
