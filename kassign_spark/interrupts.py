@@ -72,15 +72,20 @@ def watched(report: Callable[[int], object]) -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-@atexit.register
 def ignore() -> None:
-    """Ignore what comes after the report, until the process is gone: the exit code stands.
+    """Ignore what comes after the report, until the process is gone: the exit code stands."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
-    Python takes its handlers away before that.
+
+@atexit.register
+def _ignore_at_exit() -> None:
+    """Ignore it behind the report of an interrupt as well: Python takes its handlers away now.
+
+    Until then a second one ends the process at once.
     """
-    if _is_main_thread():
-        for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
+    if _state.received is not None and _is_main_thread():
+        ignore()
 
 
 def cancel_with(cancel: Callable[[], object]) -> None:

@@ -81,7 +81,7 @@ def _stop(session: SparkSession) -> None:
     """End the session; gRPC can wait for ever for a call that an interrupt broke off."""
 
     def stop() -> None:
-        with suppress(PySparkException):  # the server may have gone
+        with suppress(Exception):  # the server may have gone
             session.stop()
 
     stopping = threading.Thread(target=stop, daemon=True)

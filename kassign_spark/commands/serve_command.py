@@ -66,6 +66,11 @@ def run(args: argparse.Namespace) -> Outcome:
         return Outcome(0, _facts(stopped, was_running=stopped is not None), [line])
     server = running_server()
     if server is not None:
+        if args.package:
+            raise KassignError(
+                "a server runs already, and loads no package any more: end it with "
+                "kassign-spark serve --stop, and start it with --package"
+            )
         return Outcome(0, _facts(server, was_running=True), [_export(server)])
     if has_other_spark():
         raise KassignError("serve starts a Spark of its own; run it without spark-submit")

@@ -90,6 +90,8 @@ def test_a_server_for_all_commands(tmp_path: Path) -> None:
         assert "or kassign-spark serve --package" in command.run(
             "log", *address, "--save", "log", code=2
         )
+        package = ("--package", "org.example:not-there_2.13:1.0")
+        assert "a server runs already" in command.run("serve", *package, code=2)
         # A second one is not started.
         assert command.run("serve").strip().endswith(f"{command.environment['SPARK_REMOTE']}'")
         # Nobody uses it without the token.
