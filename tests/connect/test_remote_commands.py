@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from unittest.mock import MagicMock
 
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark import local_server
+from kassign_spark import local_server, remote_session
 from kassign_spark.errors import KassignError, SessionError
 from kassign_spark.local_server import Server, note_server, running_server, stop_server
 from kassign_spark.processes import new_owner
@@ -132,6 +133,20 @@ def test_a_server_of_something_else() -> None:
 def _opened(url: str) -> Iterator[SparkSession]:
     with open_remote(url, verbose=True) as session:
         yield session
+
+
+def test_a_session_that_does_not_end_is_left(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(remote_session, "_SECONDS", 0.1)
+    ending, session = threading.Event(), MagicMock()
+    session.stop.side_effect = lambda: ending.wait(60)
+    remote_session._stop(session)
+    assert not ending.is_set()
+    ending.set()
+    session.stop.side_effect = ValueError("Cannot invoke RPC on closed channel!")
+    remote_session._stop(session)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_the_server_of_an_ended_process_is_none(
