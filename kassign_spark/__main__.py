@@ -12,12 +12,12 @@ def main() -> int:
     """Run the command; an interrupt that comes while it is still imported is one as well."""
     try:
         from kassign_spark.cli import main as run
-        from kassign_spark.interrupts import ignore, received
+        from kassign_spark.interrupts import ignore, received_signal
     except KeyboardInterrupt:
         print("kassign-spark: error: interrupted; nothing was written", file=sys.stderr)
         return 130
     exit_code = run()
-    if received() is None:
+    if received_signal() is None:
         ignore()
     return exit_code
 

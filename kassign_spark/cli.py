@@ -14,7 +14,7 @@ from kassign_spark.commands import COMMANDS
 from kassign_spark.commands.parser import ERROR, Parser, add_command, error_line
 from kassign_spark.display import print_result
 from kassign_spark.errors import KassignError
-from kassign_spark.interrupts import received, watched, written
+from kassign_spark.interrupts import received_signal, watched, written
 
 if TYPE_CHECKING:
     from kassign_spark.commands.common import Outcome
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = _parser(words[:1] if words[:1] and words[0] in COMMANDS else ()).parse_args(words)
     except ModuleNotFoundError as error:
-        return _fail(_explained(error), ERROR)
+        return _fail(_explain_error(error), ERROR)
     if not args.verbose:
         # PySpark logs every error once more, as JSON.
         logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
@@ -48,13 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not logging.getLogger().handlers:
             logging.getLogger().addHandler(logging.NullHandler())
     try:
-        with watched(_interrupted):
+        with watched(_report_interrupt):
             outcome = _outcome(args)
     except KeyboardInterrupt:  # it came as the watch began or ended, or while an error was reported
-        return _interrupted(received() or signal.SIGINT)
+        return _report_interrupt(received_signal() or signal.SIGINT)
     if isinstance(outcome, int):
         return outcome
-    print_result(_text(args, outcome))
+    print_result(_format_outcome(args, outcome))
     return outcome.exit_code
 
 
@@ -63,15 +63,15 @@ def _outcome(args: argparse.Namespace) -> "Outcome | int":
     try:
         outcome: Outcome = args.run(args)
     except (KeyboardInterrupt, Exception) as error:
-        number = received() or _interrupt_before(error)
+        number = received_signal() or _interrupt_before(error)
         if number is not None:
-            return _interrupted(number)
+            return _report_interrupt(number)
         if args.verbose:
             traceback.print_exc()
-        return _fail(_explained(error), ERROR)
-    number = received()
+        return _fail(_explain_error(error), ERROR)
+    number = received_signal()
     # If one came, somebody has kept it to himself.
-    return outcome if number is None else _interrupted(number)
+    return outcome if number is None else _report_interrupt(number)
 
 
 def _parser(named: Collection[str] = COMMANDS) -> Parser:
@@ -100,7 +100,7 @@ def _interrupt_before(error: BaseException | None) -> int | None:
     return None if error is None else signal.SIGINT
 
 
-def _interrupted(number: int) -> int:
+def _report_interrupt(number: int) -> int:
     """Report the interrupt; the exit code is that of a shell for the signal."""
     event = "terminated" if number == signal.SIGTERM else "interrupted"
     outputs = ", ".join(written())
@@ -108,7 +108,7 @@ def _interrupted(number: int) -> int:
     return _fail(f"{event}; {rest}", _SIGNALLED + number)
 
 
-def _explained(error: BaseException) -> str:
+def _explain_error(error: BaseException) -> str:
     if isinstance(error, KassignError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in _REQUIREMENTS:
@@ -128,6 +128,6 @@ def _fail(text: str, exit_code: int) -> int:
     return exit_code
 
 
-def _text(args: argparse.Namespace, outcome: "Outcome") -> str:
+def _format_outcome(args: argparse.Namespace, outcome: "Outcome") -> str:
     """Return the text to print; with ``--json`` its form is the command's ``DOCUMENT``."""
     return json.dumps(outcome.facts, indent=2) if args.json else "\n".join(outcome.lines)

@@ -38,7 +38,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     ]
 
 
-def listed(rows: Sequence[Mapping[str, Any]], columns: Columns) -> list[str]:
+def lay_out_rows(rows: Sequence[Mapping[str, Any]], columns: Columns) -> list[str]:
     """Lay out rows in columns below an empty line, if there are any."""
     if not rows:
         return []
@@ -81,13 +81,13 @@ def without_login(text: str) -> str:
     return _PASSWORDS.sub(r"\1...", _LOGIN_OF_URL.sub("://...@", text))
 
 
-def masked(address: str) -> str:
+def mask_address(address: str) -> str:
     """Return an address without all that is before its last ``@``."""
     _, sign, host = re.sub("%40", "@", address).rpartition("@")
     return f"...@{host}" if sign else host
 
 
-def shown(value: object) -> str:
+def format_value(value: object) -> str:
     """Return a value that was read from a file as JSON, cut where it is long.
 
     It is written only as far as it is shown: a few lines of YAML can stand for gigabytes.
@@ -118,6 +118,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def first_names(names: Sequence[str], most: int) -> str:
+    """List names; beyond ``most`` of them say how many there are: ``a, b and 2 more``."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def not_shown(hidden: int, noun: str, condition: str = "", *, shown: int) -> list[str]:
     """Return how many are left out and how to see them all; nothing where none is."""
     if not hidden:
@@ -125,10 +131,10 @@ def not_shown(hidden: int, noun: str, condition: str = "", *, shown: int) -> lis
     return [f"{plural(hidden, f'more {noun}')}{condition} not shown (--show {shown} shows all)"]
 
 
-def first_listed(facts: Mapping[str, Any], noun: str, columns: Columns) -> list[str]:
+def lay_out_first_rows(facts: Mapping[str, Any], noun: str, columns: Columns) -> list[str]:
     """Lay out the first rows of a kind, such as ``groups``, and say how many are left out."""
     hidden, count = facts[f"{noun}s_not_shown"], facts[f"{noun}_count"]
-    return listed(facts[f"{noun}s"], columns) + not_shown(hidden, noun, shown=count)
+    return lay_out_rows(facts[f"{noun}s"], columns) + not_shown(hidden, noun, shown=count)
 
 
 def counts(facts: Mapping[str, Any], *nouns: str) -> list[str]:

@@ -31,7 +31,7 @@ _state = _State()
 _written: list[str] = []
 
 
-def received() -> int | None:
+def received_signal() -> int | None:
     """Return the number of the signal that came, or null."""
     return _state.received
 

@@ -45,7 +45,7 @@ def settle(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Ma
     return _with_ids_of_its_own(_settle(frame, measures))
 
 
-def hold(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Materialized:
+def materialize(frame: DataFrame, measures: Mapping[str, Column] | None = None) -> Materialized:
     """Compute ``frame`` once and hold it, for frames that no loop builds upon.
 
     Cheaper than ``settle``, but the frame keeps the size estimate of the plan that it came from.

@@ -16,13 +16,13 @@ OWNER = r"[0-9a-f]{12}-\d+-\d+-[0-9a-f]{12}"
 def new_owner() -> str:
     """Name a new run of this process."""
     pid = os.getpid()
-    return f"{_machine()}-{pid}-{_started(pid) or 0}-{uuid4().hex[:12]}"
+    return f"{_machine()}-{pid}-{_start_time(pid) or 0}-{uuid4().hex[:12]}"
 
 
 def has_ended(owner: str) -> bool:
     """Return whether a run was one of this machine and its process has ended."""
     machine, pid, started, _ = owner.split("-")
-    return machine == _machine() and _started(int(pid)) != int(started)
+    return machine == _machine() and _start_time(int(pid)) != int(started)
 
 
 def _machine() -> str:
@@ -35,7 +35,7 @@ def _machine() -> str:
     return sha256(f"{boot} {processes}".encode()).hexdigest()[:12]
 
 
-def _started(pid: int) -> int | None:
+def _start_time(pid: int) -> int | None:
     """Return when the process began, in ticks since the machine's start; None: no process."""
     try:
         # The name of the program, in parentheses, may hold blanks.

@@ -177,7 +177,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
 is named here."""
 
 
-def answer(frame: DataFrame, result: str | Table, *, has_cluster_id: bool) -> DataFrame:
+def to_result(frame: DataFrame, result: str | Table, *, has_cluster_id: bool) -> DataFrame:
     """Return a result with exactly its columns and types, in order; runs no job.
 
     Args:

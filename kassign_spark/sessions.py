@@ -54,7 +54,7 @@ def cores(session: SparkSession) -> int:
     if not is_connect(session):
         return int(session.sparkContext.defaultParallelism)
     # A server hides its default parallelism, but cuts a range by it; an explain runs no job.
-    splits = re.search(r"splits=(?:Some\()?(\d+)", _explained(session.range(1), "simple"))
+    splits = re.search(r"splits=(?:Some\()?(\d+)", _explain_plan(session.range(1), "simple"))
     return int(splits[1]) if splits else 1
 
 
@@ -104,7 +104,7 @@ def checkpoint(
 def estimated_bytes(frame: DataFrame) -> float:
     """Return the optimizer's estimate of a frame's size; infinite if it has none."""
     if is_connect(frame.sparkSession):
-        explained = _explained(frame, "cost")
+        explained = _explain_plan(frame, "cost")
     else:
         # As text: estimates of joins have more digits than a long, in which py4j would cut them.
         plan: Any = frame._jdf.queryExecution().optimizedPlan()
@@ -139,6 +139,6 @@ def rpc_message(text: str) -> str | None:
     return f"Spark Connect: {status[2]} ({status[1]})"
 
 
-def _explained(frame: DataFrame, mode: str) -> str:
+def _explain_plan(frame: DataFrame, mode: str) -> str:
     described: Any = frame
     return str(described._explain_string(mode=mode))

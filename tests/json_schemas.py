@@ -61,7 +61,7 @@ def check_document(command: str, facts: dict[str, Any]) -> None:
 @contextmanager
 def documents_checked() -> Iterator[None]:
     """Look at all that commands of this process say, before it is printed."""
-    text: Callable[[argparse.Namespace, Outcome], str] = cli._text
+    text: Callable[[argparse.Namespace, Outcome], str] = cli._format_outcome
 
     def checked(args: argparse.Namespace, outcome: Outcome) -> str:
         check_document(args.command, outcome.facts)
@@ -70,5 +70,5 @@ def documents_checked() -> Iterator[None]:
         return text(args, outcome)
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cli, "_text", checked)
+        patched.setattr(cli, "_format_outcome", checked)
         yield

@@ -137,7 +137,7 @@ def test_jobs_are_cancelled_and_handlers_given_back() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert cancelled.wait(10)
-    assert interrupts.received() == signal.SIGINT
+    assert interrupts.received_signal() == signal.SIGINT
     signal.raise_signal(signal.SIGINT)  # the same one, passed on by a wrapper
 
 

@@ -104,15 +104,15 @@ def test_a_number_that_json_has_not() -> None:
 def test_commands_of_the_tests_are_looked_at() -> None:
     """What ``conftest`` puts before the printing sees a wrong document, and a wrong exit code."""
     args = cli._parser().parse_args(["validate", "fleet", "--json"])
-    assert json.loads(cli._text(args, Outcome(1, _GOOD, []))) == _GOOD
+    assert json.loads(cli._format_outcome(args, Outcome(1, _GOOD, []))) == _GOOD
     with pytest.raises(AssertionError, match="Additional properties"):
-        cli._text(args, Outcome(1, _GOOD | {"extra": 1}, []))
+        cli._format_outcome(args, Outcome(1, _GOOD | {"extra": 1}, []))
     facts = {"before": "a", "after": "b", "output": None, "groups": []} | {
         f"{name}_count": 0 for name in ("group", "changed_group", "kept", "moved", "new", "dropped")
     }
     args = cli._parser().parse_args(["diff", "a", "b"])
     with pytest.raises(AssertionError, match="diff"):
-        cli._text(args, Outcome(1, facts | {"groups_not_shown": 0}, []))
+        cli._format_outcome(args, Outcome(1, facts | {"groups_not_shown": 0}, []))
 
 
 def test_columns_of_a_table() -> None:

@@ -17,7 +17,7 @@ from kassign_spark.tables import output_folder
 from kassign_spark.tables.folder_runs import CURRENT, name_run, run_in, run_name
 from kassign_spark.tables.hadoop import HadoopFiles
 from kassign_spark.tables.local_files import LocalFiles
-from kassign_spark.tables.locating import located
+from kassign_spark.tables.locating import locate
 from kassign_spark.tables.origin import note_snapshot, noted_snapshot
 from kassign_spark.tables.output_folder import new_folder
 from kassign_spark.tables.snapshots import one_run, read_table, write_table
@@ -249,7 +249,7 @@ def test_which_file_systems_rename_at_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.undo()
-    files, path = located(spark, str(tmp_path))
+    files, path = locate(spark, str(tmp_path))
     assert files.renames_at_once(path)
 
     class _Azure:

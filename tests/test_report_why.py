@@ -11,7 +11,7 @@ from kassign_spark.report.why import (
     MAX_NAMES,
     MAX_PARTITIONS,
     MAX_ROWS,
-    explained,
+    choose_explained,
     why_arrow,
 )
 from kassign_spark.whatif.advice import advise_arrow
@@ -101,4 +101,4 @@ def test_which_groups_are_explained() -> None:
         {**group, "group_id": "large", "partition_count": MAX_PARTITIONS - 20},
         {**group, "group_id": "late", "partition_count": 1},
     ]
-    assert explained(groups) == [("c", "uneven"), ("c", "large")]
+    assert choose_explained(groups) == [("c", "uneven"), ("c", "large")]

@@ -19,11 +19,11 @@ from tests import builders
 
 @pytest.fixture
 def only_there(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    def located(session: SparkSession, path: str) -> tuple[ServerFiles, str]:
+    def locate(session: SparkSession, path: str) -> tuple[ServerFiles, str]:
         return ServerFiles(session), path.rstrip("/")
 
     for module in (folder_reading, origin, output_folder):
-        monkeypatch.setattr(module, "located", located)
+        monkeypatch.setattr(module, "locate", locate)
 
 
 def _write(
@@ -82,7 +82,7 @@ def test_a_folder_appears_whole_and_is_not_replaced(spark: SparkSession, tmp_pat
 def test_other_sessions_read_it(spark: SparkSession, tmp_path: Path) -> None:
     plan = tmp_path / "plan"
     with pytest.MonkeyPatch.context() as there:
-        there.setattr(output_folder, "located", lambda session, path: (ServerFiles(session), path))
+        there.setattr(output_folder, "locate", lambda session, path: (ServerFiles(session), path))
         with new_folder(spark, str(plan)) as writing:
             write_table(builders.topics(spark, {"t0": 3}), writing, "topics")
     (row,) = read_table(spark, str(plan), TOPICS).collect()

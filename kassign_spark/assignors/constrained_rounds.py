@@ -59,7 +59,7 @@ def assign_constrained(
     engine = Rounds(rows.mapInArrow(all_rows(_slices), BLOCKS), budget)
     settle_slices(engine)
     eligible.note_path(ROUNDS, budget.counts)
-    return engine.results(_assigned, f"{ASSIGNED}, is_moving boolean")
+    return engine.results(_name_owners, f"{ASSIGNED}, is_moving boolean")
 
 
 def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
@@ -106,7 +106,7 @@ def _cut(eligible: Eligible, settings: Settings) -> DataFrame:
 
 def _slices(table: pa.Table) -> Iterator[pa.Table]:
     """Read the slices of a task, each as a group of its own, and what members own of it."""
-    batch, claims = read_batch(_as_groups(table))
+    batch, claims = read_batch(_to_group_rows(table))
     existing = claims.where((claims.slot >= 0) & (claims.member >= 0))
     claimed, claimant, disputed = hold_claims(batch, existing, batch.generation)
     member, topic = batch.first_member, batch.first_topic
@@ -141,7 +141,7 @@ def _slices(table: pa.Table) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([block_row(name, fixed=names, state=state)])
 
 
-def _as_groups(table: pa.Table) -> pa.Table:
+def _to_group_rows(table: pa.Table) -> pa.Table:
     """Return slices with the columns of groups (``rows.fold``).
 
     Who subscribes to what is no question here: one list without topics is enough.
@@ -172,7 +172,7 @@ def _key_of(slice_name: str) -> tuple[str, str, int]:
     return ids[: int(length)], ids[int(length) + 1 :], int(first_partition)
 
 
-def _assigned(names: _Names, of_slice: Slice) -> pa.RecordBatch:
+def _name_owners(names: _Names, of_slice: Slice) -> pa.RecordBatch:
     """Name the owners."""
     (cluster_id, group_id, first_partition), topics, members = names
     topic, count = of_slice.topic, len(of_slice.owner)

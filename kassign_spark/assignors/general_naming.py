@@ -72,7 +72,7 @@ def _dealt(solved: DataFrame, free: DataFrame, classes: Classes, tasks: int) -> 
     size = F.size("free").cast("bigint")
     ranked = (
         free.where(size > 0)
-        .withColumn("start", _sum_before(size, _in_class().orderBy("topic")))
+        .withColumn("start", _sum_before(size, _class_window().orderBy("topic")))
         .withColumn("end", F.col("start") + size)
     )
     # A piece of a topic's free partitions goes to the same takers. The optimizer may cut it before
@@ -105,7 +105,7 @@ def _turns(lacking: DataFrame) -> DataFrame:
     Returns:
         CLASS_KEY, taker_count bigint, first_turn bigint, last_turn bigint (exclusive).
     """
-    by_lacks = _in_class().orderBy("lacks")
+    by_lacks = _class_window().orderBy("lacks")
     to_the_most = by_lacks.rowsBetween(Window.currentRow, Window.unboundedFollowing)
     rounds = F.col("lacks") - F.lag("lacks", 1, 0).over(by_lacks)
     return (
@@ -118,7 +118,7 @@ def _turns(lacking: DataFrame) -> DataFrame:
     )
 
 
-def _in_class() -> WindowSpec:
+def _class_window() -> WindowSpec:
     return Window.partitionBy(*CLASS_KEY)
 
 

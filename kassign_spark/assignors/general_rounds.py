@@ -27,7 +27,7 @@ from kassign_spark.groups.large_classes import CLASS_KEY, EDGE_KEY, Classes, top
 from kassign_spark.groups.large_rack_classes import split_by_racks
 from kassign_spark.groups.paths import ROUNDS, ROUNDS_AND_GRAPHFRAMES
 from kassign_spark.groups.rows import tasks_for
-from kassign_spark.iteration import Budget, OnRound, hold, settle
+from kassign_spark.iteration import Budget, OnRound, materialize, settle
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark_versions import to_arrow
@@ -67,12 +67,12 @@ def assign_general(
         classes = split_by_racks(classes, eligible)
     budget = Budget(settings.max_rounds, on_round)
     claims = _claims(eligible, classes)
-    solved = _settled(_edges(classes, claims), classes.edge_count, eligible, settings, budget)
+    solved = _settle_counts(_edges(classes, claims), classes.edge_count, eligible, settings, budget)
     named = name_partitions(settle(solved).frame, classes, claims, eligible.tasks)
     return _mark_moving(named, eligible)
 
 
-def _settled(
+def _settle_counts(
     edges: DataFrame, edge_count: int, eligible: Eligible, settings: Settings, budget: Budget
 ) -> DataFrame:
     """Settle the counts of all groups together: EDGE_KEY, owned, assigned bigint > 0."""
@@ -86,7 +86,9 @@ def _settled(
         "class_of_all": F.shiftleft("group_number", 32) + F.col("class"),
         "member_of_all": F.col("first_member") + F.col("member"),
     }
-    numbered, _ = hold(edges.join(F.broadcast(groups), on=list(GROUP_KEY)).withColumns(of_group))
+    numbered, _ = materialize(
+        edges.join(F.broadcast(groups), on=list(GROUP_KEY)).withColumns(of_group)
+    )
     in_numbers = numbered.selectExpr(
         "class_of_all as class",
         "cast(class as bigint) as turn",
@@ -162,7 +164,9 @@ def _claims(eligible: Eligible, classes: Classes) -> DataFrame | None:
     """
     if eligible.owned is None:
         return None
-    topics = hold(subscribed_topics(eligible).withColumn("topic_number", topic_number())).frame
+    topics = materialize(
+        subscribed_topics(eligible).withColumn("topic_number", topic_number())
+    ).frame
     claimed = claimed_partitions(read_claims(eligible, topics))
     if "partitions" in classes.topics.columns:
         each = classes.topics.select(

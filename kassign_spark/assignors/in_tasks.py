@@ -47,7 +47,7 @@ def numbers_of(batch: Batch, assignor: int | None) -> Longs:
     return np.full(batch.group_count, assignor)
 
 
-def answer(
+def assign_batch(
     batch: Batch,
     claims: Claims,
     generation: Longs,

@@ -11,14 +11,14 @@ from kassign_spark.assignors.in_tasks import (
     COOPERATIVE_STICKY,
     RANGE,
     ROUNDROBIN,
-    answer,
+    assign_batch,
     numbers_of,
 )
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.group_names import LISTS, assigned_lists
 from kassign_spark.groups.paths import TASK
 from kassign_spark.groups.read import read_batch
-from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.rows import fold, run_in_tasks
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
@@ -47,7 +47,7 @@ def assign_in_tasks(
     )
     tasks = settings.batches or eligible.batches
     table = fold(eligible, claims=assignor not in (RANGE, ROUNDROBIN))
-    lists = in_tasks(table, kernel, LISTS, tasks)
+    lists = run_in_tasks(table, kernel, LISTS, tasks)
     each = lists.selectExpr("*", "posexplode(member_ids) as (place, member_id)")
     partition = "first_partition + place as partition"
     return each.where("member_id is not null").selectExpr(
@@ -68,7 +68,7 @@ def assign_arrow(
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)
-    assignment = answer(
+    assignment = assign_batch(
         batch, claims, batch.generation, assignors, racks_before_moves=racks_before_moves
     )
     is_withheld = assignment.is_moving & (assignors[batch.slot_group] == COOPERATIVE_STICKY)

@@ -27,20 +27,20 @@ def assign_range(eligible: Eligible, settings: Settings) -> DataFrame:
     if goes_by_clients(eligible, settings):
         return assign_in_tasks(eligible, settings, RANGE)
     by_racks, others = split_by_racks(eligible, settings)
-    parts = [] if others is None else [_in_blocks(others, settings)]
+    parts = [] if others is None else [_assign_blocks(others, settings)]
     if by_racks is not None:
         parts.append(assign_in_tasks(by_racks, settings, RANGE))
     return parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
 
 
-def _in_blocks(eligible: Eligible, settings: Settings) -> DataFrame:
+def _assign_blocks(eligible: Eligible, settings: Settings) -> DataFrame:
     eligible.note_path(WINDOWS)
     if eligible.heterogeneous:
-        return _by_rank(eligible, settings)
+        return _assign_by_rank(eligible, settings)
     return deal(homogeneous_topics(eligible, settings), _block_of_partition())
 
 
-def _by_rank(eligible: Eligible, settings: Settings) -> DataFrame:
+def _assign_by_rank(eligible: Eligible, settings: Settings) -> DataFrame:
     """Rank members among the subscribers of each topic, and give each its block.
 
     With 10,000 members of one group that all read the same 1,000 topics, to make a row of each

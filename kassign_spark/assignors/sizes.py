@@ -9,7 +9,7 @@ from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.rack_use import rack_use
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
@@ -35,7 +35,7 @@ class GroupsBySize(NamedTuple):
     racked: Eligible | None
 
 
-def by_size(eligible: Eligible, settings: Settings) -> GroupsBySize:
+def split_by_size(eligible: Eligible, settings: Settings) -> GroupsBySize:
     """Split the groups by size. Runs one query, and only if the largest may be too big for a task.
 
     Where subscriptions are equal and racks matter, the assignors are sequential inside a group:
@@ -48,7 +48,7 @@ def by_size(eligible: Eligible, settings: Settings) -> GroupsBySize:
     if fits_all(eligible, settings):
         return GroupsBySize(eligible, None, None, None)
     kinds = GroupsBySize._fields
-    sizes, counts = hold(
+    sizes, counts = materialize(
         _sizes(eligible, settings),
         {kind: F.count_if(F.col("kind") == kind) for kind in kinds},
     )
@@ -107,7 +107,7 @@ def split_by_racks(
         return None, eligible
     if fits_all(eligible, settings):
         return eligible, None
-    use, counts = hold(
+    use, counts = materialize(
         rack_use(eligible).where("by_topic").select(*GROUP_KEY), {"groups": F.count(F.lit(1))}
     )
     plain = eligible._replace(has_racks=False)

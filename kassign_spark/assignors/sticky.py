@@ -8,7 +8,7 @@ from kassign_spark.assignors.constrained_rounds import assign_constrained
 from kassign_spark.assignors.general_rounds import assign_general
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
 from kassign_spark.assignors.one_task import assign_in_tasks
-from kassign_spark.assignors.sizes import by_size
+from kassign_spark.assignors.sizes import split_by_size
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.iteration import Round
 from kassign_spark.settings.computing import Settings
@@ -53,7 +53,7 @@ def _assign(eligible: Eligible, settings: Settings, assignor: int) -> DataFrame:
     Returns:
         The columns of ``schemas.ASSIGNMENT``.
     """
-    sized = by_size(eligible, settings)
+    sized = split_by_size(eligible, settings)
     parts = []
     if sized.alike is not None:
         parts.append(assign_constrained(sized.alike, settings, _log_round))

@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.expressions import java_hash_code
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, LEADERS, MEMBERS, OWNED, table_of
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -90,7 +90,7 @@ def coordinators(
     """
     check_same_clusters([(_GROUPS, groups), (LEADERS, leaders)])
     by_group = _coordinators(conform(groups, _GROUPS), conform(leaders, LEADERS), num_partitions)
-    return answer(by_group, "coordinators", has_cluster_id=has_cluster_id(groups))
+    return to_result(by_group, "coordinators", has_cluster_id=has_cluster_id(groups))
 
 
 def coordinator_load(
@@ -145,7 +145,7 @@ def coordinator_load(
             F.sum("partitions").alias("partition_count"),
         )
     )
-    return answer(
+    return to_result(
         _with_ratios(_on_every_broker(by_coordinator, known_leaders, owned is not None), hot_ratio),
         "coordinator_load",
         has_cluster_id=has_cluster_id(members),

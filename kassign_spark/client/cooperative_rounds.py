@@ -45,12 +45,12 @@ def follow_rounds(state: GroupState) -> Rebalance:
     further round. Whoever has to give up a partition after a round joins again at once. The claims
     of ``state`` are what the members own as the rebalance begins.
     """
-    owned = _owned(state)
+    owned = _claimed_partitions(state)
     steps: list[Step] = []
     seen: dict[tuple[frozenset[Partition], ...], int] = {}
     is_exact, detail = True, None
     for number in range(1, _MOST_ROUNDS + 1):
-        joined = _subscribed(state, owned)
+        joined = _keep_subscribed(state, owned)
         # Sorted: a set's order differs from run to run.
         claims = [(member, *tp) for member, own in enumerate(joined) for tp in sorted(own)]
         outcome = predict_group(state.with_claims(claims))
@@ -59,7 +59,7 @@ def follow_rounds(state: GroupState) -> Rebalance:
         is_exact &= outcome.verdict == OK
         if outcome.detail is not None and detail is None:
             detail = f"round {number}: {outcome.detail}"
-        assigned = _named(outcome, outcome.assigned)
+        assigned = _name_partitions(outcome, outcome.assigned)
         steps += _steps(number, owned, assigned, _withheld(outcome, len(owned)))
         goes_on = any(own - assignment for own, assignment in zip(joined, assigned, strict=True))
         owned = assigned
@@ -76,21 +76,21 @@ def follow_rounds(state: GroupState) -> Rebalance:
     return Rebalance(NEVER_SETTLES, f"{_MOST_ROUNDS} rounds, the bound, were not enough", steps)
 
 
-def _owned(state: GroupState) -> Owned:
+def _claimed_partitions(state: GroupState) -> Owned:
     owned: Owned = [set() for _ in state.member_ids]
     for member, topic, partition in state.claims():
         owned[member].add((topic, partition))
     return owned
 
 
-def _subscribed(state: GroupState, owned: Owned) -> Owned:
+def _keep_subscribed(state: GroupState, owned: Owned) -> Owned:
     return [
         {partition for partition in own if partition[0] in topics}
         for own, topics in zip(owned, map(frozenset, state.subscriptions), strict=True)
     ]
 
 
-def _named(outcome: Outcome, by_member: list[list[int]]) -> Owned:
+def _name_partitions(outcome: Outcome, by_member: list[list[int]]) -> Owned:
     layout = outcome.layout
     return [
         {(layout.topics[layout.topic_of[p]], layout.number_of[p]) for p in partitions}
@@ -102,7 +102,7 @@ def _withheld(outcome: Outcome, member_count: int) -> Owned:
     by_member: list[list[int]] = [[] for _ in range(member_count)]
     for partition, member in outcome.withheld.items():
         by_member[member].append(partition)
-    return _named(outcome, by_member)
+    return _name_partitions(outcome, by_member)
 
 
 def _steps(number: int, owned: Owned, assigned: Owned, withheld: Owned) -> Iterator[Step]:

@@ -48,13 +48,13 @@ def predict_eager(state: GroupState, layout: Layout) -> Outcome:
     if order is None:
         return Outcome(UNDEFINED, _NO_ORDER, [], {}, layout)
     if state.client == KAFKAJS:
-        return _by_leader(state, layout, order)
+        return _deal_topics_of_leader(state, layout, order)
     if state.assignor == "range":
-        assigned: list[list[int]] | None = _by_range(state, layout, order)
+        assigned: list[list[int]] | None = _assign_ranges(state, layout, order)
     elif state.client == KAFKA_GO:
-        assigned = _by_topic(state, layout, order)
+        assigned = _deal_each_topic(state, layout, order)
     else:
-        assigned = _in_turn(state, layout, order)
+        assigned = _deal_in_turn(state, layout, order)
     if assigned is None:
         says = _NO_TOPICS if state.client == SARAMA else _KEY_ERROR
         return Outcome(THROWS, says, [], {}, layout)
@@ -69,7 +69,7 @@ def _unsure_of_runs(state: GroupState) -> str | None:
     return _UNKNOWN_ORDER if is_mixed and not state.is_order_known else None
 
 
-def _by_range(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
+def _assign_ranges(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
     if state.client == LIBRDKAFKA:
         return assign_range(state, layout, order)
     assigned: list[list[int]] = [[] for _ in state.member_ids]
@@ -98,7 +98,7 @@ def _readers_in_runs(state: GroupState, *, readers_of: str) -> list[int]:
     return [places[place] for place in order or ()]
 
 
-def _by_topic(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
+def _deal_each_topic(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]]:
     """Deal each topic anew: kafka-go's `roundrobin`."""
     assigned: list[list[int]] = [[] for _ in state.member_ids]
     for topic, readers in enumerate(readers_of_topics(state, layout, order)):
@@ -107,7 +107,7 @@ def _by_topic(state: GroupState, layout: Layout, order: list[int]) -> list[list[
     return assigned
 
 
-def _in_turn(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]] | None:
+def _deal_in_turn(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]] | None:
     """Go round the members, passing over those that do not subscribe; None: it throws."""
     partitions = [p for topic in range(len(layout.topics)) for p in layout.existing(topic)]
     if state.client == SARAMA:
@@ -128,7 +128,7 @@ def _in_turn(state: GroupState, layout: Layout, order: list[int]) -> list[list[i
     return assigned
 
 
-def _by_leader(state: GroupState, layout: Layout, order: list[int]) -> Outcome:
+def _deal_topics_of_leader(state: GroupState, layout: Layout, order: list[int]) -> Outcome:
     """Deal the leader's topics with one counter; members drop what they do not subscribe to."""
     leader = state.leader
     is_known = leader is not None or len({tuple(topics) for topics in state.subscriptions}) == 1

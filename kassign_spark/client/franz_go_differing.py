@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from kassign_spark.client.franz_go_repair import repaired
+from kassign_spark.client.franz_go_repair import repair_plan
 from kassign_spark.client.lots import NotModelled
 from kassign_spark.client.member_heap import MemberHeap
 
@@ -52,7 +52,7 @@ def assign_differing(readers: Readers, plan: list[list[int]]) -> list[list[int]]
     balancing = _Balancing(readers, plan)
     balancing.hand_out(original)
     balancing.balance()
-    return repaired(readers.of_topic, readers.partitions, balancing.plan, original)
+    return repair_plan(readers.of_topic, readers.partitions, balancing.plan, original)
 
 
 class _Balancing:

@@ -35,7 +35,7 @@ class _Cell:
         return self.count - self.came_with if self.count > self.came_with else self.count
 
 
-def repaired(
+def repair_plan(
     readers_of: Sequence[Sequence[int]],
     partitions_of: Sequence[Sequence[int]],
     plan: list[list[int]],

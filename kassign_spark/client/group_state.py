@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from kassign_spark.client.hash_order import java_sorted
+from kassign_spark.client.hash_order import sort_as_java
 from kassign_spark.client_libraries import JAVA
 
 OK, THROWS, NEVER_ENDS, INEXACT = "ok", "throws", "never_ends", "inexact"
@@ -238,7 +238,7 @@ def lay_out(state: GroupState) -> ClaimedIds:
         if count > 0 and topic in subscribed
     }
     names = list(sizes)
-    topics = [names[i] for i in java_sorted(names)]
+    topics = [names[i] for i in sort_as_java(names)]
     index = {topic: number for number, topic in enumerate(topics)}
     counts = [sizes[topic] for topic in topics]
     missing = {

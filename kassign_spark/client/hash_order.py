@@ -46,7 +46,7 @@ def java_string_key(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-def java_sorted(texts: Sequence[str]) -> list[int]:
+def sort_as_java(texts: Sequence[str]) -> list[int]:
     """Return the positions of the strings in the order of ``String.compareTo``."""
     if all(map(str.isascii, texts)):
         return sorted(range(len(texts)), key=texts.__getitem__)
@@ -174,7 +174,7 @@ def scala_set_order(names: Collection[str]) -> list[str]:
     """
     if len(names) <= _SMALL_SET:
         return [*names]
-    return _trie_order([(_improved(java_hash(name)), name) for name in names], 0)
+    return _trie_order([(_improve_hash(java_hash(name)), name) for name in names], 0)
 
 
 def _trie_order(hashed: list[tuple[int, str]], shift: int) -> list[str]:
@@ -189,7 +189,7 @@ def _trie_order(hashed: list[tuple[int, str]], shift: int) -> list[str]:
     return [*single, *chain.from_iterable(nodes)]
 
 
-def _improved(code: int) -> int:
+def _improve_hash(code: int) -> int:
     """``scala.collection.Hashing.improve``, without a sign."""
     code = (code + ~(code << 9)) & _MASK
     code ^= code >> 14

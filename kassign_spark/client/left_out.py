@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from kassign_spark.display import first_names
+
 _MOST_TOPICS = 5
 """Topics of a group that a detail names."""
 
@@ -24,9 +26,7 @@ def left_out_says(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> str | 
 
 def _topics_say(topics: list[tuple[str, int]]) -> str:
     """Name the topics, the first ones; and say what members own of them."""
-    shown = ", ".join(topic for topic, _ in topics[:_MOST_TOPICS])
-    more = len(topics) - _MOST_TOPICS
-    shown += f" and {more:,} more" if more > 0 else ""
+    shown = first_names([topic for topic, _ in topics], _MOST_TOPICS)
     owned = sum(count for _, count in topics)
     hidden = (
         f"; members own {owned:,} of their partitions, so they were deleted, or the snapshot may "

@@ -35,7 +35,7 @@ def members_in_order(
         return sorted(places, key=by_id.__getitem__)
     by_instance = [None if each is None else key(each) for each in instances]
     if client == LIBRDKAFKA:
-        return _as_librdkafka(places, by_id, by_instance)
+        return _order_as_librdkafka(places, by_id, by_instance)
     if client == KAFKA_PYTHON:
         runs = groupby(places, key=lambda place: instances[place] is None)
         last = {is_dynamic: list(run) for is_dynamic, run in runs}
@@ -45,7 +45,7 @@ def members_in_order(
     )
 
 
-def _as_librdkafka(
+def _order_as_librdkafka(
     places: list[int], by_id: Sequence[bytes], by_instance: Sequence[bytes | None]
 ) -> list[int] | None:
     def compare(one: int, other: int) -> int:

@@ -29,7 +29,7 @@ from kassign_spark.client.group_state import (
     withholding,
     without_missing,
 )
-from kassign_spark.client.hash_order import HashOrder, java_sorted, member_order
+from kassign_spark.client.hash_order import HashOrder, member_order, sort_as_java
 from kassign_spark.client.lots import NotModelled, compare_draws, may_be_drawn
 from kassign_spark.client.members_in_order import members_in_order
 from kassign_spark.client.missing import with_cause
@@ -61,7 +61,7 @@ def predict_group(state: GroupState) -> Outcome:
     The group has a member at least.
     """
     if len(state.clients) > 1:
-        return _of_several(state)
+        return _ask_libraries(state)
     reading = read_by_leader(state)
     if reading.failure is not None:
         return Outcome(THROWS, reading.failure, [], {}, lay_out(state).layout)
@@ -95,7 +95,7 @@ def _predict(state: GroupState) -> Outcome:
     return with_cause(state, outcome, _predict(without_missing(state)))
 
 
-def _of_several(state: GroupState) -> Outcome:
+def _ask_libraries(state: GroupState) -> Outcome:
     """Ask each library that may lead; if they differ, the answer is that of the first member's.
 
     Then the detail says of each how far it differs.
@@ -136,13 +136,13 @@ def _sticky_of_another(state: GroupState) -> Outcome:
     had_claims = bool(state.claim_members)
     existing = without_missing(state)
     if state.client in DRAWS_LOTS:
-        return _by_lot(existing, lay_out(existing), had_claims=had_claims)
+        return _answer_by_lot(existing, lay_out(existing), had_claims=had_claims)
     outcome = _follow_older(existing, had_claims=had_claims)
     is_answered = state.client == LIBRDKAFKA and outcome.verdict in (OK, INEXACT)
     return with_given_back(state, outcome) if is_answered else outcome
 
 
-def _by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outcome:
+def _answer_by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outcome:
     """Answer for a library that goes through topics or partitions in an order that Go draws."""
     if state.client == SARAMA:
         things, withheld = "partitions", _moving
@@ -222,7 +222,7 @@ def _assign_sticky(
     """
     layout = claims.layout
     members = member_order(state.member_ids)
-    by_id = java_sorted(state.member_ids)
+    by_id = sort_as_java(state.member_ids)
     racks = _racks_in_use(state, layout)
     believed = believe(state, claims, members)
     by_order = believed.by_order

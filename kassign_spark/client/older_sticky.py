@@ -62,8 +62,8 @@ def assign_older(
             holdings.owner[partition] = last[partition]
     if had_claims and all(topics == topics_of[0] for topics in topics_of):
         # librdkafka lists what it is about to take away for its rack, too.
-        own = _by_member(owner, len(by_id)) if is_librdkafka else holdings.partitions_of
-        listed = _as_listed(state, layout) if is_librdkafka else holdings.all_partitions
+        own = _group_by_member(owner, len(by_id)) if is_librdkafka else holdings.partitions_of
+        listed = _order_as_listed(state, layout) if is_librdkafka else holdings.all_partitions
         holdings.all_partitions, had_choice = list_by_turns(
             own, listed, earlier, by_id, from_front=is_librdkafka
         )
@@ -192,7 +192,7 @@ def list_by_turns(
     return ordered + (others[::-1] if from_front and ordered else others), had_choice
 
 
-def _by_member(owner: dict[int, int], member_count: int) -> list[list[int]]:
+def _group_by_member(owner: dict[int, int], member_count: int) -> list[list[int]]:
     partitions_of: list[list[int]] = [[] for _ in range(member_count)]
     for partition, member in owner.items():
         partitions_of[member].append(partition)
@@ -218,7 +218,7 @@ def _racks_of_librdkafka(
     return racks._replace(of_member=[rack or nowhere for rack in racks.of_member])
 
 
-def _as_listed(state: GroupState, layout: Layout) -> list[int]:
+def _order_as_listed(state: GroupState, layout: Layout) -> list[int]:
     """Return partitions as a broker (Kafka 4.4) lists their topics, which the leader asks for."""
     asked = dict.fromkeys(name for topics in state.subscriptions for name in sorted(topics))
     listed = [layout.index[name] for name in scala_set_order(asked) if name in layout.index]

@@ -14,7 +14,7 @@ from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot
 from kassign_spark.whatif.advise import advise
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"advising {args.snapshot}", args.snapshot) as spark:
         snapshot = only_group(read_snapshot(args.snapshot, spark), args.group)
-        advice = hold(advise(*snapshot)).frame
+        advice = materialize(advise(*snapshot)).frame
         write_tables(spark, args, advice=advice)
         count, groups = _worst(advice, args.show)
         restarting = advice.where("restart_moved > 0").count()
@@ -84,7 +84,7 @@ def _worst(advice: DataFrame, show: int) -> tuple[int, list[Facts]]:
     keyed = fill_cluster_id(advice)
     worst: list[str | Column] = [F.desc("spread_before"), F.desc("max_before"), *GROUP_KEY]
     is_first = (F.col("rank") == 1) & (F.col("gain") > 0)
-    firsts, counted = hold(keyed.where(is_first), {"groups": F.count(F.lit(1))})
+    firsts, counted = materialize(keyed.where(is_first), {"groups": F.count(F.lit(1))})
     names = firsts.orderBy(*worst).limit(show).select(*GROUP_KEY)
     rows = keyed.join(F.broadcast(names), on=list(GROUP_KEY), how="left_semi")
     listed = [row.asDict(recursive=True) for row in rows.orderBy(*worst, "rank").collect()]
@@ -123,7 +123,7 @@ def _lines(facts: Facts) -> list[str]:
 def _paragraph(group: Facts) -> list[str]:
     """Explain why a group is as it is, and what would help."""
     changes = group["changes"]
-    shown = _shown(changes)
+    shown = _select_changes(changes)
     most, spread = group["max_before"], group["spread_before"]
     lines = [
         f"{group_name(group)}: {plural(most, 'partition')} at most, {most - spread:,} at least; "
@@ -138,7 +138,7 @@ def _paragraph(group: Facts) -> list[str]:
     return lines
 
 
-def _shown(changes: list[Facts]) -> list[Facts]:
+def _select_changes(changes: list[Facts]) -> list[Facts]:
     """Pick the first ones by rank, the one that gains most always among them."""
     best = max(changes, key=lambda row: (row["gain"], -row["rank"]))
     first = [row for row in changes if row is not best][: _SHOWN_OF_GROUP - 1]

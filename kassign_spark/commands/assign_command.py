@@ -28,7 +28,7 @@ from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.partition_ranges import holdings
 from kassign_spark.measures.violations import hidden_claims, plan_violations
@@ -113,7 +113,7 @@ def _plan(
             paths=paths,
         )
         if folder is None:
-            written = hold(assignment).frame
+            written = materialize(assignment).frame
         else:
             write_table(assignment, folder, "assignment", args.format)
             written = read_table(spark, folder, ASSIGNMENT)
@@ -133,7 +133,7 @@ def _plan(
             on=[*fields.columns, "rule"],
             how="left_anti",
         ).unionByName(hidden)
-    violation_rows, counted = hold(broken_rules, {"count": F.count(F.lit(1))})
+    violation_rows, counted = materialize(broken_rules, {"count": F.count(F.lit(1))})
     broken = []
     if counted["count"]:
         write_to(folder, args, violations=violation_rows)
@@ -147,7 +147,7 @@ def _plan(
         "partition_count": F.coalesce(F.sum("partition_count"), F.lit(0)),
         "idle_group_count": F.count_if(F.col("partition_count") == 0),
     }
-    measured, totals = hold(fields, sums)
+    measured, totals = materialize(fields, sums)
     write_to(folder, args, balance=measured)
     if folder is not None:
         note_snapshot(spark, folder, args.snapshot)

@@ -6,7 +6,7 @@ from kassign_spark.display import (
     cell,
     counts,
     group_name,
-    listed,
+    lay_out_rows,
     not_shown,
     plural,
     printable,
@@ -42,7 +42,7 @@ def lines(facts: Facts) -> list[str]:
     text = [", ".join(totals), *_path_lines(facts["paths"], facts["rounds"])]
     has_racks = any(row["cross_rack_count"] is not None for row in facts["balance"])
     columns: Columns = {"group": group_name, **_COLUMNS, **(_RACKS if has_racks else {})}
-    text += listed(facts["balance"], columns) or [""]
+    text += lay_out_rows(facts["balance"], columns) or [""]
     text += not_shown(
         facts["groups_not_shown"], "group", ", better balanced,", shown=facts["group_count"]
     )

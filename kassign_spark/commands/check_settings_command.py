@@ -16,10 +16,10 @@ from kassign_spark.commands.common import (
     place_in,
     write_tables,
 )
-from kassign_spark.commands.documents import chosen, record, rows
+from kassign_spark.commands.documents import one_of, record, rows
 from kassign_spark.commands.parser import About, Parser
-from kassign_spark.display import listed, plural, written
-from kassign_spark.iteration import hold
+from kassign_spark.display import lay_out_rows, plural, written
+from kassign_spark.iteration import materialize
 from kassign_spark.live.client_properties import Key, parse_properties, properties_text
 from kassign_spark.results import RESULTS
 from kassign_spark.session import open_session
@@ -40,7 +40,7 @@ DOCUMENT = record(
     "advice_count int, unknown_count int, misspelled_count int, findings_not_shown int",
     findings=rows(
         "client string, setting string, value string?, detail string",
-        severity=chosen(SEVERITIES),
+        severity=one_of(SEVERITIES),
     ),
     files_without_settings={"type": "array", "items": {"type": "string"}},
 )
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> Outcome:
         checked = check_settings(spark.createDataFrame(files.rows, CLIENT_COLUMNS))
         unknown = spark.createDataFrame(files.unknown, FINDING_COLUMNS)
         counts = {severity: F.count_if(F.col("severity") == severity) for severity in SEVERITIES}
-        findings, counted = hold(checked.unionByName(unknown), counts)
+        findings, counted = materialize(checked.unionByName(unknown), counts)
         write_tables(spark, args, findings=findings)
         worst = place_in(SEVERITIES, "severity")
         shown = first_rows(findings, [worst, "client", "setting", "detail"], args.show)
@@ -174,7 +174,7 @@ def _lines(facts: Facts) -> list[str]:
     lines = [f"{clients} of version {facts['client_version']}: {counted}"]
     lines += map(no_settings, facts["files_without_settings"])
     columns = ("severity", "client", "setting", "value", "detail")
-    lines += listed(facts["findings"], {name: name for name in columns})
+    lines += lay_out_rows(facts["findings"], {name: name for name in columns})
     if hidden := facts["findings_not_shown"]:
         lines.append(f"{hidden:,} more not shown")
     return lines + written(facts["output"], "in", "findings")

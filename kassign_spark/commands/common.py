@@ -12,11 +12,11 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import has_cluster_id, restore_cluster_id
-from kassign_spark.display import group_name, listed, not_shown, plural
+from kassign_spark.display import group_name, lay_out_rows, not_shown, plural
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.groups.paths import Paths
 from kassign_spark.inputs.checks import refuse_broken_rows
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.session import open_session
 from kassign_spark.tables.catalog_paths import CatalogPath, is_catalog_path
@@ -73,7 +73,7 @@ def session_reading(
         if _writes_folder(args):
             check_new_folder(spark, args.output, overwrite=args.overwrite)
         if getattr(args, "snapshot", None) is not None:
-            snapshot = _as_of(args.snapshot, getattr(args, "as_of", None))
+            snapshot = _snapshot_at(args.snapshot, getattr(args, "as_of", None))
             args.snapshot = one_run(spark, snapshot, MEMBERS.name)
         yield spark
 
@@ -86,7 +86,7 @@ def _writes_folder(args: argparse.Namespace) -> bool:
     return is_folder and not getattr(args, "follow", False)
 
 
-def _as_of(snapshot: str, as_of: str | None) -> str:
+def _snapshot_at(snapshot: str, as_of: str | None) -> str:
     if as_of is None:
         return snapshot
     if not is_catalog_path(snapshot):
@@ -201,7 +201,7 @@ def misled_facts(paths: Paths, limit: int, *, cluster_id: bool) -> Facts:
     """Count and collect groups whose claims mislead Kafka's client; a query where there may be."""
     if paths.misled is None:
         return {"misled_count": 0, "misled": []}
-    misled, counted = hold(
+    misled, counted = materialize(
         restore_cluster_id(paths.misled, cluster_id), {"groups": F.count(F.lit(1))}
     )
     shown = first_rows(misled, list(GROUP_KEY), limit)
@@ -217,7 +217,9 @@ def misled_lines(facts: Facts) -> list[str]:
         "",
         f"of {plural(count, 'group')} Kafka's own client makes something else: members claim "
         "partitions that do not exist",
-        *listed(facts["misled"], {"group": group_name, "verdict": "verdict", "why": "detail"})[1:],
+        *lay_out_rows(
+            facts["misled"], {"group": group_name, "verdict": "verdict", "why": "detail"}
+        )[1:],
     ]
     return lines + not_shown(count - len(facts["misled"]), "group", shown=count)
 

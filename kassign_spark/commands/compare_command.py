@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kassign_spark.client.group_state import FAILING, NEVER_SETTLES, WORST_FIRST
 from kassign_spark.commands.choosing import named_arguments, settings_of
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
-from kassign_spark.commands.documents import GROUP, chosen, record, rows
+from kassign_spark.commands.documents import GROUP, one_of, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.commands.weighted import (
     UNUSED_WEIGHTS,
@@ -21,9 +21,9 @@ from kassign_spark.commands.weighted import (
     unused_lines,
 )
 from kassign_spark.conforming import fill_cluster_id
-from kassign_spark.display import group_name, listed, not_shown, plural, written
+from kassign_spark.display import group_name, lay_out_rows, not_shown, plural, written
 from kassign_spark.groups.named_groups import is_group_of
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot
 from kassign_spark.whatif.compare import compare
@@ -79,7 +79,7 @@ DOCUMENT = record(
             "rounds int?, spread int?, topic_spread int?, cross_rack_more int?, "
             "sum_of_squares int?, least_sum_of_squares int?, detail string?, max_load? double?, "
             "load_skew? double?, load_bound? double?, moved_weight? double?",
-            verdict=chosen(WORST_FIRST),
+            verdict=one_of(WORST_FIRST),
         ),
     ),
 )
@@ -119,7 +119,7 @@ def run(args: argparse.Namespace) -> Outcome:
             missing_weight=args.missing_weight,
             base_weight=args.base_weight,
         )
-        compared = hold(comparison).frame
+        compared = materialize(comparison).frame
         write_tables(spark, args, comparison=compared)
         facts = _facts(compared, args)
         facts |= unused_facts(args, weights, snapshot.members, snapshot.topics)
@@ -190,9 +190,9 @@ def _lines(facts: Facts) -> list[str]:
     is_weighed = facts["weights"] is not None
     of_all = _OF_ALL | (_LOADS_OF_ALL if is_weighed else {})
     of_group = _OF_GROUP | (_LOADS_OF_GROUP if is_weighed else {})
-    lines += listed(facts["assignors"], of_all)
+    lines += lay_out_rows(facts["assignors"], of_all)
     for group in facts["groups"]:
-        lines += ["", group_name(group), *listed(group["by_assignor"], of_group)[1:]]
+        lines += ["", group_name(group), *lay_out_rows(group["by_assignor"], of_group)[1:]]
     if facts["groups_not_shown"]:
         lines += ["", *not_shown(facts["groups_not_shown"], "group", shown=facts["group_count"])]
     lines += unused_lines(facts)

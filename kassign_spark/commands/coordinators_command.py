@@ -14,10 +14,17 @@ from kassign_spark.commands.common import Facts, Outcome, first_rows, session_re
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.parser import About, Parser, whole_number
 from kassign_spark.conforming import conform, has_cluster_id
-from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
+from kassign_spark.display import (
+    Columns,
+    group_name,
+    lay_out_first_rows,
+    lay_out_rows,
+    plural,
+    written,
+)
 from kassign_spark.inputs.checks import broken_rows, refuse_problems
-from kassign_spark.inputs.rules import required
-from kassign_spark.iteration import hold
+from kassign_spark.inputs.rules import name_rule
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY, LEADERS, MEMBERS
 from kassign_spark.tables.snapshots import empty_table, read_snapshot
 
@@ -77,12 +84,12 @@ def run(args: argparse.Namespace) -> Outcome:
         count = args.num_partitions or (None if knows_leaders else DEFAULT_OFFSETS_PARTITIONS)
         of_groups = coordinators(members, leaders, num_partitions=count)
         of_brokers = coordinator_load(members, leaders, snapshot.owned, num_partitions=count)
-        named = required("group_id")
+        named = name_rule("group_id")
         sums = {"groups": F.count(F.lit(1)), "unnamed": F.expr(f"count_if({named.broken})")}
-        by_group, counted = hold(of_groups, sums)
+        by_group, counted = materialize(of_groups, sums)
         if counted["unnamed"]:
             refuse_problems(broken_rows(MEMBERS, conform(members, MEMBERS), [named]))
-        load = hold(of_brokers).frame
+        load = materialize(of_brokers).frame
         write_tables(spark, args, coordinators=by_group, load=load)
         brokers = load.where("coordinator IS NOT NULL")
         by = (F.desc_nulls_last("load_ratio"), "cluster_id", "coordinator")
@@ -102,6 +109,6 @@ def _lines(facts: Facts) -> list[str]:
     lines = [plural(facts["group_count"], "group")]
     if facts["brokers"]:
         lines[0] += f", {plural(facts['hot_count'], 'hot coordinator')}"
-        lines += listed(facts["brokers"], _LOAD)
-    lines += first_listed(facts, "group", _GROUPS)
+        lines += lay_out_rows(facts["brokers"], _LOAD)
+    lines += lay_out_first_rows(facts, "group", _GROUPS)
     return lines + written(facts["output"], "in", "coordinators, load")

@@ -17,7 +17,7 @@ from kassign_spark.commands.common import (
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import group_name, not_shown, plural, printable, written
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.plans.delivery import deliver
 from kassign_spark.schemas import GROUP_KEY
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> Outcome:
         for column, name in (("group_id", args.group), ("member_id", args.member)):
             if name is not None:
                 assigned = assigned.where(F.col(column) == name)
-        delivery, counted = hold(deliver(assigned), {"members": F.count(F.lit(1))})
+        delivery, counted = materialize(deliver(assigned), {"members": F.count(F.lit(1))})
         # In CSV the same partitions are there as JSON.
         rows_to_write = delivery.drop("partitions") if args.format == "csv" else delivery
         write_tables(spark, args, delivery=rows_to_write)

@@ -15,20 +15,20 @@ from kassign_spark.commands.common import (
     topic_facts,
     write_tables,
 )
-from kassign_spark.commands.documents import GROUP, TOPIC_RANGES, chosen, record, rows
+from kassign_spark.commands.documents import GROUP, TOPIC_RANGES, one_of, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import (
     cell,
     group_name,
-    listed,
+    lay_out_rows,
     not_shown,
     plural,
     table,
     topic_ranges,
     written,
 )
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.measures.partition_ranges import with_ranges
 from kassign_spark.plans.diff import diff
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
@@ -42,7 +42,7 @@ DOCUMENT = record(
         f"{GROUP}, kept int, moved int, new int, dropped int",
         changes=rows(
             "from_member string?, to_member string?, partition_count int",
-            change=chosen(CHANGES[1:]),
+            change=one_of(CHANGES[1:]),
             topics=TOPIC_RANGES,
         ),
     ),
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> Outcome:
     activity = f"comparing {args.before} and {args.after}"
     with session_reading(args, activity, args.before, args.after) as spark:
         before, after = read_assigned(spark, args.before, args.after)
-        compared = hold(diff(before, after)).frame
+        compared = materialize(diff(before, after)).frame
         write_tables(spark, args, diff=compared)
         facts = _facts(compared, args)
     return Outcome(0, facts, _lines(facts))
@@ -77,7 +77,7 @@ def _facts(compared: DataFrame, args: argparse.Namespace) -> Facts:
     keys = [name for name in GROUP_KEY if name in compared.columns]
     counts = {change: F.count_if(F.col("change") == change) for change in CHANGES}
     changed = F.col("moved") + F.col("new") + F.col("dropped")
-    by_group, totals = hold(
+    by_group, totals = materialize(
         compared.groupBy(*keys).agg(*(count.alias(name) for name, count in counts.items())),
         {
             "group_count": F.count(F.lit(1)),
@@ -133,7 +133,9 @@ def _lines(facts: Facts) -> list[str]:
         f"{plural(facts['group_count'], 'group')}, {plural(total, 'partition')}: {counts}; "
         f"{plural(facts['changed_group_count'], 'group')} changed"
     ]
-    lines += listed(facts["groups"], {"group": group_name, **{name: name for name in CHANGES}})
+    lines += lay_out_rows(
+        facts["groups"], {"group": group_name, **{name: name for name in CHANGES}}
+    )
     lines += not_shown(
         facts["groups_not_shown"], "changed group", shown=facts["changed_group_count"]
     )

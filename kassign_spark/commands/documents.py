@@ -47,7 +47,7 @@ def record(declared: str | Table = "", more: str = "", **inner: Schema) -> Schem
         if part:
             name, data_type = part.split(" ")
             key = name.removesuffix("?")
-            properties[key] = _typed(key, data_type)
+            properties[key] = _schema_of_type(key, data_type)
             required += [key] if key == name else []
     return {
         "type": "object",
@@ -77,12 +77,12 @@ def either(*schemas: Schema) -> Schema:
     return {"oneOf": list(schemas)}
 
 
-def chosen(names: Sequence[str]) -> Schema:
+def one_of(names: Sequence[str]) -> Schema:
     """Declare a text that is one of these."""
     return {"type": "string", "enum": list(names)}
 
 
-def as_document(command: str, summary: str, schema: Schema) -> Schema:
+def to_document(command: str, summary: str, schema: Schema) -> Schema:
     """Return a command's declaration as a JSON Schema that stands alone."""
     title = f"kassign-spark {command} --json"
     return {"$schema": DIALECT, "title": title, "description": summary, **schema}
@@ -110,11 +110,11 @@ def _columns_of(table: Table) -> str:
     )
 
 
-def _typed(key: str, text: str) -> Schema:
+def _schema_of_type(key: str, text: str) -> Schema:
     if text.endswith("?"):
-        return maybe(_typed(key, text[:-1]))
+        return maybe(_schema_of_type(key, text[:-1]))
     if text.startswith("array<"):
-        return {"type": "array", "items": _typed("", text[len("array<") : -1])}
+        return {"type": "array", "items": _schema_of_type("", text[len("array<") : -1])}
     is_count = key.endswith(_NEVER_NEGATIVE)
     return _TYPES[text] | ({"minimum": 0} if is_count else {})
 

@@ -17,9 +17,9 @@ from kassign_spark.commands.common import (
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import has_cluster_id
-from kassign_spark.display import Columns, first_listed, group_name, plural, written
+from kassign_spark.display import Columns, group_name, lay_out_first_rows, plural, written
 from kassign_spark.errors import InputError
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 from kassign_spark.whatif.explain import explain
@@ -67,10 +67,10 @@ def run(args: argparse.Namespace) -> Outcome:
     inputs = [path for path in (args.snapshot, args.assigned) if path is not None]
     with session_reading(args, f"explaining {inputs[-1]}", *inputs) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
-        observed = _observed(spark, snapshot, args)
+        observed = _read_observed(spark, snapshot, args)
         by_assignor = {name: F.count_if(F.col("assignor") == name) for name in _ASSIGNORS}
         is_by_another = F.col("assignor") != F.col("own_assignor")
-        explained, counted = hold(
+        explained, counted = materialize(
             explain(observed, *snapshot),
             {
                 "groups": F.count(F.lit(1)),
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome(1 if unexplained or would_move else 0, facts, _lines(facts))
 
 
-def _observed(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespace) -> DataFrame:
+def _read_observed(spark: SparkSession, snapshot: Snapshot, args: argparse.Namespace) -> DataFrame:
     if args.assigned is None:
         if snapshot.owned is None:
             raise InputError(
@@ -116,5 +116,5 @@ def _lines(facts: Facts) -> list[str]:
     ]
     if facts["by_another_count"]:
         lines.append(f"{facts['by_another_count']:,} by another than their own assignor")
-    lines += first_listed(facts, "group", _COLUMNS)
+    lines += lay_out_first_rows(facts, "group", _COLUMNS)
     return lines + written(facts["output"], "the table explained is in")

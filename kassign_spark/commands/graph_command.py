@@ -17,12 +17,20 @@ from kassign_spark.commands.common import (
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.parser import FORMATS, About, Parser
 from kassign_spark.conforming import fill_cluster_id
-from kassign_spark.display import counts, group_name, listed, not_shown, plural, printable, written
+from kassign_spark.display import (
+    counts,
+    group_name,
+    lay_out_rows,
+    not_shown,
+    plural,
+    printable,
+    written,
+)
 from kassign_spark.errors import InputError
 from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.drawing import to_dot, to_graphml
 from kassign_spark.graph.eligibility import CLASS, MEMBER, Eligibility, eligibility
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot, write_text
 
@@ -85,7 +93,7 @@ def run(args: argparse.Namespace) -> Outcome:
         snapshot = only_group(snapshot, args.group, one=args.format in _DRAWINGS)
         graph = eligibility(snapshot.members, snapshot.topics)
         rows = bottlenecks(snapshot.members, snapshot.topics)
-        dense_parts = hold(rows).frame
+        dense_parts = materialize(rows).frame
         with open_output(spark, args) as folder:
             if folder is not None and args.format in _DRAWINGS:
                 text = _drawing(graph, dense_parts, args)
@@ -96,7 +104,7 @@ def run(args: argparse.Namespace) -> Outcome:
         sums = ("member_count", "class_count", "part_count", "partition_count")
         measures = {"group_count": F.count(F.lit(1)), "uneven_count": F.count_if(worst > 0)}
         measures |= {name: F.sum(name) for name in sums}
-        groups, totals = hold(_groups(graph.vertices, dense_parts), measures)
+        groups, totals = materialize(_groups(graph.vertices, dense_parts), measures)
         edge_count = graph.edges.count()
         shown = first_rows(groups.where(worst > 0), [worst.desc(), *GROUP_KEY], args.show)
     facts: Facts = {
@@ -171,7 +179,7 @@ def _lines(facts: Facts, table_format: str) -> list[str]:
     kept = "1 is kept" if uneven == 1 else f"{uneven:,} are kept"
     lines = [", ".join(totals), f"{kept} from being even by subscriptions"]
     if facts["groups"]:
-        lines += [*listed(facts["groups"], {"group": group_name, **_COUNTS}), ""]
+        lines += [*lay_out_rows(facts["groups"], {"group": group_name, **_COUNTS}), ""]
         lines += [
             f"{group_name(row)}: {printable(row['detail'])}; {row['even_max']:,} would be even"
             for row in facts["groups"]

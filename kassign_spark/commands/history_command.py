@@ -8,20 +8,20 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands import history_explain, history_follow
 from kassign_spark.commands.common import Facts, Outcome, first_rows, write_tables
-from kassign_spark.commands.documents import chosen, either, optional, record, rows
+from kassign_spark.commands.documents import either, one_of, optional, record, rows
 from kassign_spark.commands.log_command import add_reading, session_reading_log
 from kassign_spark.commands.parser import ADDRESS, About, Parser, whole_number
 from kassign_spark.commands.unread import DECLARED as UNREAD_DECLARED
 from kassign_spark.commands.unread import ROWS as UNREAD_ROWS
-from kassign_spark.commands.unread import of_unread, unread_facts, unread_lines
-from kassign_spark.display import Columns, counts, first_listed, plural, written
+from kassign_spark.commands.unread import select_unread, unread_facts, unread_lines
+from kassign_spark.display import Columns, counts, lay_out_first_rows, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.history.explained_generations import explain_history
 from kassign_spark.history.rebalance_columns import FIRST, REASONS, REBALANCES, STORMS
 from kassign_spark.history.rebalances import rebalances_and_unread
 from kassign_spark.history.storms import storms
 from kassign_spark.inputs.nearest import refuse_unknown
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.log.group_log import read_group_log
@@ -54,7 +54,7 @@ DOCUMENT = either(
             hours=rows(
                 "group_id string, hour timestamp, rebalances int, moved int, "
                 "longest_pause double?, reason_count int",
-                reason=chosen(list(REASONS)),
+                reason=one_of(list(REASONS)),
             ),
             storms=rows(STORMS),
         ),
@@ -152,16 +152,16 @@ def run(args: argparse.Namespace) -> Outcome:
         is_nobodys = is_unread & (F.col("group_id") == "")
         if args.follow:
             return history_follow.run(since.where(is_of_group | is_nobodys), args)
-        both, counted = hold(
+        both, counted = materialize(
             since, {"rows": F.count_if(is_of_group & ~is_unread), "unread": F.count_if(is_unread)}
         )
-        unread = of_unread(both.where(is_of_group | is_nobodys)) if counted["unread"] else None
+        unread = select_unread(both.where(is_of_group | is_nobodys)) if counted["unread"] else None
         history = both.where(~is_unread).select(*REBALANCES.columns.names)
         if args.group is not None and not counted["rows"]:
             names = history.select(F.col("group_id").alias("name"))
             refuse_unknown(names, [args.group], noun="group")
         history = history.where(is_of_group)
-        storm_rows, storm_count = hold(
+        storm_rows, storm_count = materialize(
             storms(history, within=args.within, at_least=args.at_least),
             {"storms": F.count(F.lit(1))},
         )
@@ -173,7 +173,9 @@ def run(args: argparse.Namespace) -> Outcome:
             tables["explained"], explained = history_explain.ask(of_generations, args.show)
         write_tables(spark, args, **tables)
         sums = {"rebalance_count": F.sum("rebalances"), "moved_count": F.sum("moved")}
-        hours, totals = hold(by_hour(history), {**sums, "hour_count": F.count(F.lit(1))})
+        hours, totals = materialize(
+            count_by_hour(history), {**sums, "hour_count": F.count(F.lit(1))}
+        )
         group_count = hours.select("group_id").distinct().count()
         damage = unread_facts(unread, args.show)
         worst = first_rows(hours, [F.col("rebalances").desc(), "hour", "group_id"], args.show)
@@ -204,7 +206,7 @@ def _since(frame: DataFrame, time: datetime | None, always: Column | None = None
     return frame.where(is_later if always is None else always | is_later)
 
 
-def by_hour(history: DataFrame) -> DataFrame:
+def count_by_hour(history: DataFrame) -> DataFrame:
     """Count the rebalances of each group and hour, and say what they mostly were.
 
     Returns:
@@ -245,8 +247,8 @@ def _lines(facts: Facts) -> list[str]:
     moved = f"{plural(facts['moved_count'], 'partition')} moved"
     groups, rebalanced, stormy = counts(facts, "group", "rebalance", "storm")
     lines = [f"{groups}, {rebalanced}, {moved}, {stormy}"]
-    lines += first_listed(facts, "hour", _HOURS)
-    lines += first_listed(facts, "storm", _STORMS)
+    lines += lay_out_first_rows(facts, "hour", _HOURS)
+    lines += lay_out_first_rows(facts, "storm", _STORMS)
     tables = "rebalances, storms"
     if "explained" in facts:
         lines += history_explain.lines(facts["explained"])

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, first_rows
 from kassign_spark.commands.documents import record, rows
-from kassign_spark.display import first_listed, plural
-from kassign_spark.iteration import hold
+from kassign_spark.display import lay_out_first_rows, plural
+from kassign_spark.iteration import materialize
 from kassign_spark.live.live_snapshot import read_topics
 from kassign_spark.schemas import TOPICS
 from kassign_spark.tables.snapshots import read_table
@@ -57,7 +57,7 @@ def ask(explained: DataFrame, show: int) -> tuple[DataFrame, Facts]:
         show: how many groups.
     """
     is_other = ~F.col("is_explained")
-    answers, counted = hold(
+    answers, counted = materialize(
         explained,
         {
             "generation_count": F.count(F.lit(1)),
@@ -72,7 +72,7 @@ def ask(explained: DataFrame, show: int) -> tuple[DataFrame, Facts]:
         .agg(F.count(F.lit(1)).alias("generations"), F.max_by(last, "at").alias("last"))
         .select("group_id", "generations", "last.*")
     )
-    groups, count = hold(by_group, {"group_count": F.count(F.lit(1))})
+    groups, count = materialize(by_group, {"group_count": F.count(F.lit(1))})
     worst = first_rows(groups, [F.col("generations").desc(), "group_id"], show)
     not_listed = count["group_count"] - len(worst)
     return answers, {**counted, **count, "groups_not_shown": not_listed, "groups": worst}
@@ -86,4 +86,4 @@ def lines(facts: Facts) -> list[str]:
     if facts["unknown_count"]:
         heading += f"; {facts['unknown_count']} cannot be judged"
     text = ["", f"{heading}:" if facts["groups"] else heading]
-    return text + first_listed(facts, "group", _COLUMNS)
+    return text + lay_out_first_rows(facts, "group", _COLUMNS)

@@ -18,7 +18,7 @@ from kassign_spark.history.rebalance_columns import REASONS, REBALANCES
 from kassign_spark.interrupts import note_written
 from kassign_spark.tables.catalog_paths import is_catalog_path
 from kassign_spark.tables.files import Files, child
-from kassign_spark.tables.locating import located
+from kassign_spark.tables.locating import locate
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -104,7 +104,7 @@ def _open(spark: SparkSession, args: argparse.Namespace) -> _Output:
         raise InputError(
             f"--follow writes files, so --output {args.output} cannot be: name a folder"
         )
-    output = _Output(*located(spark, args.output))
+    output = _Output(*locate(spark, args.output))
     entries = output.files.entries(output.path)
     if entries and _CHECKPOINT not in entries:
         raise OutputError(

@@ -20,10 +20,18 @@ from kassign_spark.commands.common import (
     session_reading,
     write_tables,
 )
-from kassign_spark.commands.documents import GROUP, chosen, maybe, record, rows
+from kassign_spark.commands.documents import GROUP, maybe, one_of, record, rows
 from kassign_spark.commands.parser import About, Parser, whole_number
 from kassign_spark.conforming import fill_cluster_id, short_assignor
-from kassign_spark.display import Columns, first_listed, group_name, listed, plural, written
+from kassign_spark.display import (
+    Columns,
+    first_names,
+    group_name,
+    lay_out_first_rows,
+    lay_out_rows,
+    plural,
+    written,
+)
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.schemas import GROUP_KEY
@@ -51,19 +59,19 @@ _STEPS: Columns = {
     "moved": "moved",
     "paused": "paused",
     "unread": "unread",
-    "who pauses": lambda row: _few(row["pausing_members"]),
+    "who pauses": lambda row: first_names(row["pausing_members"], _MEMBERS_SHOWN),
 }
 
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, there_count int, ready_count int, "
     "risky_count int, blocked_count int, moved int?, paused int?, cross_rack_before int?, "
     "cross_rack_after int?, next_moved int?, groups_not_shown int",
-    to=chosen(sorted(TO)),
+    to=one_of(sorted(TO)),
     groups=rows(
         f"{GROUP}, way string?, detail string?, member_count int, static_count int, "
         "step_count int, moved int?, paused int?, end_moved int?, next_moved int?, "
         "cross_rack_before int?, cross_rack_after int?",
-        verdict=chosen(VERDICTS),
+        verdict=one_of(VERDICTS),
     ),
     steps=rows(
         f"{GROUP}, step int, member_id string, event string, group_type string, "
@@ -151,7 +159,7 @@ def run(args: argparse.Namespace) -> Outcome:
         (row,) = totals.collect()
         worst = place_in(reversed(VERDICTS), "verdict")
         shown = first_rows(verdicts, [worst, F.desc("moved"), *GROUP_KEY], args.show)
-        target_count = _of_protocol(snapshot.members, args.to)
+        target_count = _count_of_protocol(snapshot.members, args.to)
         of_group = first_rows(steps, [*GROUP_KEY, "step"], 2**31 - 1) if args.group else []
     counts = {name: row[name] for name in VERDICTS}
     facts: Facts = {
@@ -167,7 +175,7 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome(1 if facts["blocked_count"] else 0, facts, _lines(facts))
 
 
-def _of_protocol(members: DataFrame, protocol: str) -> int:
+def _count_of_protocol(members: DataFrame, protocol: str) -> int:
     """Return the number of groups that already use the target protocol."""
     if "group_type" not in members.columns:
         return 0
@@ -192,12 +200,6 @@ def _lines(facts: Facts) -> list[str]:
             f"{facts['cross_rack_before']:,} partitions read across racks before, "
             f"{facts['cross_rack_after']:,} afterwards"
         )
-    lines += first_listed(facts, "group", _GROUPS)
-    lines += listed(facts["steps"], _STEPS)
+    lines += lay_out_first_rows(facts, "group", _GROUPS)
+    lines += lay_out_rows(facts["steps"], _STEPS)
     return lines + written(facts["output"], "in", "steps, verdicts")
-
-
-def _few(names: list[str]) -> str:
-    shown = ", ".join(names[:_MEMBERS_SHOWN])
-    more = len(names) - _MEMBERS_SHOWN
-    return f"{shown} and {more:,} more" if more > 0 else shown

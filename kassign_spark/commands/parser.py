@@ -117,7 +117,7 @@ class Parser(argparse.ArgumentParser):
 
 def add_command(commands: Any, name: str) -> None:
     """Add a command, with the options that all have, to what the parser of all gives for them."""
-    from kassign_spark.commands.documents import PrintSchema, as_document
+    from kassign_spark.commands.documents import PrintSchema, to_document
 
     module = module_of(name)
     about: About = module.ABOUT
@@ -137,7 +137,7 @@ def add_command(commands: Any, name: str) -> None:
     parser.add_argument(
         "--json-schema",
         action=PrintSchema,
-        document=as_document(name, COMMANDS[name], module.DOCUMENT),
+        document=to_document(name, COMMANDS[name], module.DOCUMENT),
         help="print the JSON Schema of that document, and do nothing else",
     )
     parser.add_argument(

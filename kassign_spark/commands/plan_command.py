@@ -19,7 +19,7 @@ from kassign_spark.commands.weighted import (
     unused_facts,
     unused_lines,
 )
-from kassign_spark.display import Columns, first_listed, group_name, plural, written
+from kassign_spark.display import Columns, group_name, lay_out_first_rows, plural, written
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import WEIGHT_VERDICTS, plan_by_weight
 from kassign_spark.schemas import GROUP_KEY
@@ -107,6 +107,6 @@ def _lines(facts: Facts) -> list[str]:
     counts = ", ".join(f"{count:,} {verdict}" for verdict, count in facts["verdicts"].items())
     lines = [f"{plural(facts['group_count'], 'group')}: {counts or 'none'}"]
     columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
-    lines += first_listed(facts, "group", columns)
+    lines += lay_out_first_rows(facts, "group", columns)
     lines += unused_lines(facts)
     return lines + written(facts["output"], "the plan is in", "assignment, verdicts, balance")

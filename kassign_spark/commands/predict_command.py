@@ -28,8 +28,8 @@ from kassign_spark.commands.common import (
 )
 from kassign_spark.commands.documents import record, rows
 from kassign_spark.commands.parser import About, Parser
-from kassign_spark.display import Columns, group_name, listed, not_shown, plural, written
-from kassign_spark.iteration import hold
+from kassign_spark.display import Columns, group_name, lay_out_rows, not_shown, plural, written
+from kassign_spark.iteration import materialize
 from kassign_spark.plans.predict import PREDICTED, predict
 from kassign_spark.schemas import GROUP_KEY, VERDICTS
 from kassign_spark.tables.snapshots import read_snapshot
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> Outcome:
         )
         counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
         is_noted = (F.col("verdict") == OK) & F.col("detail").isNotNull()
-        verdicts, counted = hold(verdict_rows, {**counts, "noted": F.count_if(is_noted)})
+        verdicts, counted = materialize(verdict_rows, {**counts, "noted": F.count_if(is_noted)})
         noted = counted.pop("noted")
         write_tables(spark, args, assignment=assignment, verdicts=verdicts)
         order = place_in(WORST_FIRST, "verdict")
@@ -117,7 +117,7 @@ def _lines(facts: Facts) -> list[str]:
     note = f"; of these {noted:,} with something amiss" if noted else ""
     lines = [f"{plural(facts['group_count'], 'group')}: {', '.join(counts)}{note}"]
     columns: Columns = {"group": group_name, "verdict": "verdict", "detail": "detail"}
-    lines += listed(facts["groups"], columns)
+    lines += lay_out_rows(facts["groups"], columns)
     hidden = facts["groups_not_shown"]
     lines += not_shown(hidden, "group", shown=len(facts["groups"]) + hidden)
     return lines + written(facts["output"], "the answers are in", "assignment, verdicts")

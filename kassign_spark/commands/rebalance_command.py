@@ -21,14 +21,14 @@ from kassign_spark.commands.common import (
     session_reading,
     write_to,
 )
-from kassign_spark.commands.documents import GROUP, chosen, record, rows
+from kassign_spark.commands.documents import GROUP, one_of, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import (
     Columns,
     counts,
     group_name,
-    listed,
+    lay_out_rows,
     not_shown,
     plural,
     printable,
@@ -37,7 +37,7 @@ from kassign_spark.display import (
 )
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.measures.violations import hidden_claims
 from kassign_spark.plans.listener import listener_calls
 from kassign_spark.plans.rebalance import rebalance, rebalance_on_paths
@@ -65,7 +65,7 @@ DOCUMENT = record(
     groups=rows(
         f"{GROUP}, rounds int?, partition_count int?, moved_count int?, paused_count int?, "
         "settles boolean?, detail string?, rounds_not_shown int",
-        verdict=chosen(WORST_FIRST),
+        verdict=one_of(WORST_FIRST),
         by_round=rows("round int, retained int, revoked int, assigned int, withheld int"),
     ),
 )
@@ -122,13 +122,13 @@ def _follow(
             *snapshot, target=snapshot.target, **options, settings=settings, paths=paths
         )
         snapshot = snapshot._replace(members=paths.without_patterns(snapshot.members))
-    steps = hold(step_rows).frame
+    steps = materialize(step_rows).frame
     write_to(folder, args, steps=steps)
-    listening = snapshot.members if verdicts is None else _answered(snapshot.members, verdicts)
+    listening = snapshot.members if verdicts is None else _keep_answered(snapshot.members, verdicts)
     write_to(folder, args, listener=listener_calls(steps, listening, **options))
     summary = summarize(steps, snapshot.owned)
     measures = _totals()
-    judged, totals = hold(_judged(summary, verdicts), measures)
+    judged, totals = materialize(_add_verdicts(summary, verdicts), measures)
     # A group that has an answer in no round is judged, but has nothing to be summed up.
     of_steps = judged.where(F.col("rounds").isNotNull()).select(*summary.columns)
     write_to(folder, args, summary=of_steps)
@@ -154,21 +154,23 @@ def _hidden_facts(snapshot: Snapshot, limit: int, *, may_be: bool) -> Facts:
     members, topics, owned = snapshot
     if owned is None or not may_be:
         return {"hidden_count": 0, "hidden": []}
-    hidden, counted = hold(hidden_claims(members, topics, owned), {"rows": F.count(F.lit(1))})
+    hidden, counted = materialize(
+        hidden_claims(members, topics, owned), {"rows": F.count(F.lit(1))}
+    )
     return {
         "hidden_count": counted["rows"],
         "hidden": first_rows(hidden, [*GROUP_KEY, "topic", "member_id"], limit),
     }
 
 
-def _answered(members: DataFrame, verdicts: DataFrame) -> DataFrame:
+def _keep_answered(members: DataFrame, verdicts: DataFrame) -> DataFrame:
     """Members of the groups whose leader has an answer in every round: the others wait for it."""
     failing = fill_cluster_id(verdicts).where(F.col("verdict").isin(*FAILING)).select(*GROUP_KEY)
     named = fill_cluster_id(members).join(failing, on=list(GROUP_KEY), how="left_anti")
     return restore_cluster_id(named, has_cluster_id(members))
 
 
-def _judged(summary: DataFrame, verdicts: DataFrame | None) -> DataFrame:
+def _add_verdicts(summary: DataFrame, verdicts: DataFrame | None) -> DataFrame:
     """Add verdict and detail to the summary, in which groups without a step have no row."""
     if verdicts is None:
         settled = F.when(F.col("settles"), OK).otherwise(NEVER_SETTLES)
@@ -229,7 +231,7 @@ def _lines(facts: Facts) -> list[str]:
         *([f"{plural(failing, 'group')} without an answer"] if failing else []),
     )
     lines = [", ".join(totals)]
-    lines += listed(facts["groups"], {"group": group_name, **_COLUMNS})
+    lines += lay_out_rows(facts["groups"], {"group": group_name, **_COLUMNS})
     lines += not_shown(
         facts["groups_not_shown"], "group", ", less disturbed,", shown=facts["group_count"]
     )
@@ -260,7 +262,7 @@ def _hidden_lines(facts: Facts) -> list[str]:
         "",
         "members own partitions of topics that the table topics does not have; what happens to "
         "these is not known",
-        *listed(facts["hidden"], columns)[1:],
+        *lay_out_rows(facts["hidden"], columns)[1:],
         *not_shown(
             facts["hidden_count"] - len(facts["hidden"]), "row", shown=facts["hidden_count"]
         ),

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from kassign_spark.commands.choosing import settings_of
 from kassign_spark.commands.common import Facts, Outcome, refuse_output_over_input, session_reading
-from kassign_spark.commands.documents import chosen, record, rows
+from kassign_spark.commands.documents import one_of, record, rows
 from kassign_spark.commands.parser import About, Parser, whole_number
 from kassign_spark.commands.weighted import add_source, inputs_of, read_weights
 from kassign_spark.display import counts, printable
@@ -39,7 +39,7 @@ DOCUMENT = record(
     ),
     findings=rows(
         "title string, text string, only string, link string",
-        severity=chosen([ERROR, WARNING, NOTE, GOOD]),
+        severity=one_of([ERROR, WARNING, NOTE, GOOD]),
     ),
 )
 ABOUT = About(

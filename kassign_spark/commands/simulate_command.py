@@ -17,12 +17,12 @@ from kassign_spark.commands.common import (
     session_reading,
     write_to,
 )
-from kassign_spark.commands.documents import GROUP, chosen, optional, record, rows
+from kassign_spark.commands.documents import GROUP, one_of, optional, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import counts, group_name, table, written
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.event_file import EventFile, read_events
@@ -60,7 +60,7 @@ _SWEEP_COLUMNS = {
 }
 
 
-def _described(kind: str) -> str:
+def _describe_columns(kind: str) -> str:
     """List in lines of help the columns that an event of this kind needs and [may have]."""
     needs, may = (", ".join(names) for names in (KINDS[kind].needs, KINDS[kind].may))
     text = f"  {kind}: {needs}" + (f" [{may}]" if may else "")
@@ -80,7 +80,7 @@ DOCUMENT = optional(
         "computed_within_ms int?, settled_within_ms int?, group_epoch int?, verdict string?, "
         "detail string?, rounds int, partition_count int, moved_count int, paused_count int, "
         "paused_member_count int, stopped_count int, settles boolean",
-        kind=chosen(list(KINDS)),
+        kind=one_of(list(KINDS)),
     ),
     sweep=rows(
         f"{GROUP}, sweep int, variant string, member_change int, partition_times int, "
@@ -95,7 +95,7 @@ ABOUT = About(
     "what moves and who pauses. Each event starts from the state that the one before left.\n\n"
     "The file is YAML (.yaml, .yml) with a list of events, or with the sections timeouts,\n"
     "events and sweeps; or JSON with one event on each line. An event has a kind and:\n"
-    + "".join(_described(kind) for kind in KINDS)
+    + "".join(_describe_columns(kind) for kind in KINDS)
     + "Any event may have its own timeouts, such as session_timeout_ms; if the snapshot has\n"
     "several clusters, it needs cluster_id. A sweep asks a what-if question: members: -3..+3,\n"
     "partitions: x2.",
@@ -173,7 +173,7 @@ def _simulate(
     }
     of_both = {"rows": F.count(F.lit(1)), "unsettled": F.count_if(~F.col("settles"))}
     for name, (frame, order, sums) in tables.items():
-        table, counted = hold(frame, of_both | sums)
+        table, counted = materialize(frame, of_both | sums)
         write_to(folder, args, **{name: table})
         rows = first_rows(table, order, args.show)
         facts[name] = rows

@@ -14,7 +14,7 @@ from kassign_spark.commands.parser import ADDRESS, About, Parser
 from kassign_spark.commands.unread import DECLARED as UNREAD_DECLARED
 from kassign_spark.commands.unread import ROWS as UNREAD_ROWS
 from kassign_spark.commands.unread import unread_facts, unread_lines
-from kassign_spark.display import counts, listed, not_shown, one_line, plural, written
+from kassign_spark.display import counts, lay_out_rows, not_shown, one_line, plural, written
 from kassign_spark.errors import InputError
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import admin_settings, read_properties
@@ -207,7 +207,9 @@ def _from_log(args: argparse.Namespace) -> Facts:
             tables = {**state.snapshot.tables(), **tables}
             for name, frame in tables.items():
                 write_table(frame, folder, name, args.format)
-            return _recorded(state.omitted, tables, args) | unread_facts(state.unread, args.show)
+            return _gather_facts(state.omitted, tables, args) | unread_facts(
+                state.unread, args.show
+            )
 
 
 def _refuse_with_log(args: argparse.Namespace) -> None:
@@ -238,7 +240,9 @@ def _cluster_tables(
     return {name: frame for name, frame in tables.items() if frame is not None}
 
 
-def _recorded(omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.Namespace) -> Facts:
+def _gather_facts(
+    omitted: DataFrame, tables: dict[str, DataFrame], args: argparse.Namespace
+) -> Facts:
     members = tables["members"]
     shown = first_rows(omitted, ["group_id"], args.show)
     group_count, member_count = members.agg(
@@ -264,7 +268,7 @@ def _lines(facts: Facts) -> list[str]:
     text = [", ".join([*counts(facts, "group", "member", "topic"), owned])]
     if facts.get("notes"):
         text += ["", *(f"note: {note}" for note in facts["notes"])]
-    text += listed(facts["omitted"], {"left out": "kind", "name": "name", "reason": "reason"})
+    text += lay_out_rows(facts["omitted"], {"left out": "kind", "name": "name", "reason": "reason"})
     hidden = facts["omitted_count"] - len(facts["omitted"])
     text += not_shown(hidden, "name", " that were left out", shown=facts["omitted_count"])
     text += unread_lines(facts) if "unread_count" in facts else []

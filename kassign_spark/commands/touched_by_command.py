@@ -12,14 +12,14 @@ from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import (
     Columns,
     counts,
-    first_listed,
     group_name,
+    lay_out_first_rows,
     plural,
     printable,
     written,
 )
 from kassign_spark.graph.fleet import touched_by
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> Outcome:
     with session_reading(args, f"reading {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         touched_rows = touched_by(snapshot.members, snapshot.topics, args.topics)
-        touched, counted = hold(touched_rows, {"rows": F.count(F.lit(1))})
+        touched, counted = materialize(touched_rows, {"rows": F.count(F.lit(1))})
         write_tables(spark, args, touched=touched)
         totals = _totals(touched)
         rows = first_rows(touched, [F.desc("reassigned_count"), *GROUP_KEY, "topic"], args.show)
@@ -101,5 +101,5 @@ def _lines(facts: Facts) -> list[str]:
     reassigned = f"{plural(facts['reassigned_count'], 'partition')} reassigned"
     totals = ", ".join([*counts(facts, "group", "member"), reassigned])
     lines = [f"{', '.join(map(printable, facts['topics']))}: {totals}"]
-    lines += first_listed(facts, "row", _COLUMNS)
+    lines += lay_out_first_rows(facts, "row", _COLUMNS)
     return lines + written(facts["output"], "the table touched is in")

@@ -16,7 +16,7 @@ from kassign_spark.commands.weighted import (
     unused_facts,
     unused_lines,
 )
-from kassign_spark.display import first_listed, group_name, plural, written
+from kassign_spark.display import group_name, lay_out_first_rows, plural, written
 from kassign_spark.plans.by_weight import TRADEOFF, tradeoff
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.tables.snapshots import read_snapshot
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> Outcome:
         count = curve.where("moves = 0").count()
         rows = [row.asDict() for row in curve.join(shown, on=keys, how="left_semi").collect()]
         unused = unused_facts(args, weights, members, topics)
-    groups = _by_group(rows)
+    groups = _gather_curves(rows)
     facts = {
         **named_arguments(args, "snapshot", "output"),
         "group_count": count,
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _lines(facts: Facts) -> list[str]:
     lines = [f"{plural(facts['group_count'], 'group')} with weights"]
-    lines += first_listed(facts, "group", {"group": "group", "what moves would give": "says"})
+    lines += lay_out_first_rows(facts, "group", {"group": "group", "what moves would give": "says"})
     lines += unused_lines(facts)
     return lines + written(facts["output"], "the curves are in", "tradeoff")
 
@@ -91,7 +91,7 @@ def _group_line(points: list[Facts]) -> str:
     return "; ".join([*parts, floor])
 
 
-def _by_group(rows: list[Facts]) -> list[Facts]:
+def _gather_curves(rows: list[Facts]) -> list[Facts]:
     """Curves of groups, worst first: those that a few moves help most."""
     groups: dict[str, list[Facts]] = {}
     for row in rows:

@@ -5,8 +5,8 @@ from pyspark.sql import functions as F
 
 from kassign_spark.commands.common import Facts, first_rows
 from kassign_spark.commands.documents import rows
-from kassign_spark.display import Columns, listed, not_shown, plural
-from kassign_spark.iteration import hold
+from kassign_spark.display import Columns, lay_out_rows, not_shown, plural
+from kassign_spark.iteration import materialize
 
 DECLARED = "unread_count int, unread_not_shown int"
 ROWS = rows("group_id string?, kind string, reason string, count int")
@@ -38,7 +38,7 @@ def unread_facts(unread: DataFrame | None, show: int) -> Facts:
     if unread is None:
         return {"unread_count": 0, "unread_not_shown": 0, "unread": []}
     sums = unread.groupBy("group_id", "kind", "reason").agg(F.sum("count").alias("count"))
-    unread_rows, counted = hold(sums, {"rows": F.count(F.lit(1)), "records": F.sum("count")})
+    unread_rows, counted = materialize(sums, {"rows": F.count(F.lit(1)), "records": F.sum("count")})
     most = first_rows(unread_rows, [F.desc("count"), "group_id", "kind", "reason"], show)
     return {
         "unread_count": counted["records"] or 0,
@@ -47,7 +47,7 @@ def unread_facts(unread: DataFrame | None, show: int) -> Facts:
     }
 
 
-def of_unread(rows: DataFrame) -> DataFrame:
+def select_unread(rows: DataFrame) -> DataFrame:
     """Return what is unread, of ``rebalances_and_unread``, as ``unread_facts`` takes it."""
     return rows.where(IS_UNREAD).selectExpr(*UNREAD_COLUMNS)
 
@@ -58,6 +58,6 @@ def unread_lines(facts: Facts) -> list[str]:
         return []
     records = plural(facts["unread_count"], "record")
     lines = ["", f"{records} of the log cannot be read: their groups are reported in part only"]
-    lines += listed(facts["unread"], _COLUMNS)
+    lines += lay_out_rows(facts["unread"], _COLUMNS)
     hidden = facts["unread_not_shown"]
     return lines + not_shown(hidden, "kind", " of them", shown=hidden + len(facts["unread"]))

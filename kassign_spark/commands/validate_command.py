@@ -9,8 +9,8 @@ from kassign_spark.commands.choosing import named_arguments
 from kassign_spark.commands.common import Facts, Outcome, first_rows, session_reading, write_tables
 from kassign_spark.commands.documents import record, rows
 from kassign_spark.commands.parser import About, Parser
-from kassign_spark.display import first_listed, plural, printable, written
-from kassign_spark.iteration import hold
+from kassign_spark.display import lay_out_first_rows, plural, printable, written
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY, WEIGHTS
 from kassign_spark.tables.snapshots import read_given_table, read_snapshot
 from kassign_spark.validation.validate import validate
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> Outcome:
         snapshot = read_snapshot(args.snapshot, spark)
         weights = None if args.weights is None else read_given_table(spark, args.weights, WEIGHTS)
         problem_rows = validate(*snapshot, assignors=ASSIGNORS, weights=weights)
-        problems, counted = hold(problem_rows, {"count": F.count(F.lit(1))})
+        problems, counted = materialize(problem_rows, {"count": F.count(F.lit(1))})
         write_tables(spark, args, problems=problems)
         count = counted["count"]
         rows = first_rows(problems, _ORDER, args.show) if count else []
@@ -67,5 +67,5 @@ def _lines(facts: Facts) -> list[str]:
     count = facts["problem_count"]
     lines = [f"{printable(facts['snapshot'])}: {plural(count, 'problem') if count else 'all well'}"]
     columns = {"problem": "problem"} | {name: name for row in facts["problems"][:1] for name in row}
-    lines += first_listed(facts, "problem", columns)
+    lines += lay_out_first_rows(facts, "problem", columns)
     return lines + written(facts["output"], "the table problems is in")

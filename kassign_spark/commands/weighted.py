@@ -11,9 +11,9 @@ from kassign_spark.commands.choosing import named_arguments, settings_of
 from kassign_spark.commands.common import Facts, first_rows
 from kassign_spark.commands.documents import rows
 from kassign_spark.commands.parser import Parser
-from kassign_spark.display import listed, not_shown, plural
+from kassign_spark.display import lay_out_rows, not_shown, plural
 from kassign_spark.errors import InputError
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.plans.offset_weights import partition_weights
 from kassign_spark.schemas import OFFSETS, WEIGHTS
 from kassign_spark.tables.snapshots import has_table, read_given_table, read_table
@@ -141,7 +141,7 @@ def unused_facts(
     """
     if weights is None or args.weights in (LAG, RATE):
         return {"unused_weight_count": 0, "unused_weights": []}
-    unused, counted = hold(
+    unused, counted = materialize(
         unused_weights(weights, members, topics).drop("member_id"), {"rows": F.count(F.lit(1))}
     )
     order: list[str | Column] = [
@@ -163,6 +163,6 @@ def unused_lines(facts: Facts) -> list[str]:
     return [
         "",
         f"{plural(count, 'weight')} not used, of missing partitions or groups",
-        *listed(facts["unused_weights"], columns)[1:],
+        *lay_out_rows(facts["unused_weights"], columns)[1:],
         *not_shown(count - len(facts["unused_weights"]), "weight", shown=count),
     ]

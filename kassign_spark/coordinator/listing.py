@@ -74,7 +74,9 @@ def list_targets(
     of_kept = np.zeros(len(entries), bool)
     of_kept[of_entry[is_kept]] = True
     # A set that is copied is made for what it held; then it grows as any other.
-    made_for = np.where(of_kept, copied_set_capacities(had), _of_new_sets(outcome)[entries % count])
+    made_for = np.where(
+        of_kept, copied_set_capacities(had), _new_set_sizes(outcome)[entries % count]
+    )
     most = sizes.copy()
     for (place_of_member, of_topic), numbers in outcome.peaks.sets.items():
         row = np.searchsorted(entries, place_of_member * count + of_topic)
@@ -159,7 +161,7 @@ def _set_order(names: Sequence[str]) -> list[str]:
     return [names[i] for i in by_hash.order]
 
 
-def _of_new_sets(outcome: TargetOutcome) -> Ints:
+def _new_set_sizes(outcome: TargetOutcome) -> Ints:
     """Table sizes of the sets that `uniform` makes anew, of each topic."""
     layout = outcome.layout
     partitions = np.diff(layout.starts)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kassign_spark.coordinator.next_target import next_target
 from kassign_spark.coordinator.orders import Ints, drawn_id
-from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState, in_order
+from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState, reorder_members
 
 Flags = NDArray[np.bool_]
 
@@ -116,7 +116,7 @@ class MixedGroup:
         owner = place[self.owner]
         owned = np.flatnonzero(owner != NOBODY)
         some = replace(
-            in_order(self.state, members.tolist()),
+            reorder_members(self.state, members.tolist()),
             target_members=owner[owned],
             target_topics=topic[owned],
             target_partitions=owned - first[topic[owned]],

@@ -14,8 +14,8 @@ from kassign_spark.coordinator.target_state import (
     NOBODY,
     ConsumerGroupState,
     Layout,
-    in_order,
     lay_out,
+    reorder_members,
 )
 from kassign_spark.coordinator.uniform_heterogeneous import NO_PEAKS, Dealt, Peaks, assign_differing
 from kassign_spark.coordinator.uniform_homogeneous import assign_equal
@@ -89,7 +89,7 @@ def doubt_joiners(
         return outcome
     for place in new[:_MOST_JOINERS]:
         order = [*(i for i in range(len(is_new)) if i != place), place]
-        other = next_target(in_order(state, order), outcome.assignor)
+        other = next_target(reorder_members(state, order), outcome.assignor)
         if not np.array_equal(np.append(order, NOBODY)[other.owner], outcome.owner):
             detail = (
                 f"member {state.member_ids[place]} has yet to join: if its own heartbeat computes "

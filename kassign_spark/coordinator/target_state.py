@@ -75,7 +75,7 @@ class Layout:
     is_homogeneous: bool
 
 
-def in_order(state: ConsumerGroupState, order: Sequence[int]) -> ConsumerGroupState:
+def reorder_members(state: ConsumerGroupState, order: Sequence[int]) -> ConsumerGroupState:
     """Return the group of these members alone, in this order; ``NOBODY`` has what others had."""
     place = np.full(len(state.member_ids), NOBODY)
     place[list(order)] = np.arange(len(order))

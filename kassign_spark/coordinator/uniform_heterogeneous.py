@@ -60,7 +60,7 @@ def assign_differing(
     place = inverse(order)
     topics = {topic: place[members] for topic, members in subscribers_by_topic(layout, position)}
     owner = np.full(int(layout.starts[-1]), NOBODY, dtype=np.int64)
-    kept = _still_subscribed(state, layout)
+    kept = _select_subscribed(state, layout)
     owned = layout.starts[state.target_topics[kept]] + state.target_partitions[kept]
     owner[owned] = place[state.target_members[kept]]
     loads = np.bincount(owner[owner != NOBODY], minlength=len(order)).tolist()
@@ -99,7 +99,7 @@ class _Part(NamedTuple):
     given_at: Ints
 
 
-def _still_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
+def _select_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
     """Rows of the last target whose member still subscribes to the topic."""
     count = len(state.topics)
     members = np.repeat(

@@ -42,7 +42,7 @@ def settled_edges(rounds: Rounds) -> DataFrame:
     Returns:
         class bigint, member bigint, owned bigint, assigned bigint > 0.
     """
-    return rounds.results(_settled, ", ".join(f"{name} bigint" for name in _SETTLED))
+    return rounds.results(_name_settled, ", ".join(f"{name} bigint" for name in _SETTLED))
 
 
 def _cut(racks_before_moves: bool, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -67,7 +67,7 @@ def _cut(racks_before_moves: bool, batches: Iterable[pa.RecordBatch]) -> Iterato
     yield block_row(f"{class_[0]:019}", fixed=(class_[first], edges), state=Block(edges, move))
 
 
-def _settled(fixed: tuple[Longs, Edges], block: Block) -> pa.RecordBatch:
+def _name_settled(fixed: tuple[Longs, Edges], block: Block) -> pa.RecordBatch:
     class_, edges = fixed
     rows = np.flatnonzero(block.result)
     columns = (

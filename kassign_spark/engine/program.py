@@ -56,7 +56,7 @@ def settle_blocks(
         How many supersteps there were, by kind.
     """
     steps = _Supersteps(engine)
-    part = _numbered(_labels(steps, member_count) if component is None else component)
+    part = _number_names(_labels(steps, member_count) if component is None else component)
     sums = Sums(*steps.answers("sum_up", part))
     while sums.rows.any():
         rows = sums.rows.sum(axis=0)
@@ -71,7 +71,7 @@ def settle_blocks(
         level = np.where(distance < UNREACHABLE, MIDDLE, HIGH)
         level[distance < -MUST_FILL // 2] = LOW
         is_settled = (level == MIDDLE) | ((level == HIGH) & ~is_stuck[part])
-        part = _numbered(part * 3 + level)
+        part = _number_names(part * 3 + level)
         sums = Sums(*steps.answers("cut", level, is_settled, part))
     return steps.count
 
@@ -98,7 +98,7 @@ class _Members:
         return np.where(self.load < self.quota, 1 - MUST_FILL, may_fill)
 
 
-def _numbered(names: Longs) -> Longs:
+def _number_names(names: Longs) -> Longs:
     return np.unique(names, return_inverse=True)[1]
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from kassign_spark.engine.commands import Answer, Command, run
-from kassign_spark.iteration import Budget, hold
+from kassign_spark.iteration import Budget, materialize
 
 BLOCKS = "block string, fixed binary, state binary"
 """The columns of blocks: a name, by which they are in order; what does not change; a ``Block``."""
@@ -54,7 +54,7 @@ class Rounds:
             blocks: the columns ``BLOCKS``, the last two as ``block_row`` makes them.
             budget: counts the supersteps.
         """
-        table = hold(blocks).frame
+        table = materialize(blocks).frame
         self._fixed = table.select("block", "fixed")
         self._states = table.select("block", "state")
         names = sorted(row["block"] for row in table.select("block").collect())
@@ -69,7 +69,7 @@ class Rounds:
         """
         began = time.monotonic()
         kernel = partial(_run, commands, self._numbers)
-        frame = hold(self._states.select("block", "state").mapInArrow(kernel, _STATES)).frame
+        frame = materialize(self._states.select("block", "state").mapInArrow(kernel, _STATES)).frame
         rows = {row["block"]: row["answer"] for row in frame.select("block", "answer").collect()}
         self._states = frame
         replies = [pickle.loads(rows[name]) for name in self._numbers]

@@ -14,11 +14,11 @@ from kassign_spark.groups.group_names import group_columns, member_ids
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
-from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.rows import fold, run_in_tasks
 from kassign_spark.groups.task_rows import lists_of
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.inputs.rules import says
-from kassign_spark.results import answer
+from kassign_spark.inputs.rules import sql_sentence
+from kassign_spark.results import to_result
 from kassign_spark.settings.computing import Settings
 
 _ROW = (
@@ -63,8 +63,8 @@ def bottlenecks(
     """
     eligible = inspect_inputs(conform_inputs(members, topics), None).eligible
     table = fold(eligible._replace(has_racks=False))
-    rows = in_tasks(table, bottlenecks_arrow, _ROW, settings.batches or eligible.batches)
-    return answer(
+    rows = run_in_tasks(table, bottlenecks_arrow, _ROW, settings.batches or eligible.batches)
+    return to_result(
         rows.withColumn("detail", F.expr(_detail())),
         "bottlenecks",
         has_cluster_id=has_cluster_id(members),
@@ -107,32 +107,34 @@ def _or_null(numbers: Longs, data_type: type[np.signedinteger]) -> pa.Array:
 def _detail() -> str:
     """Put a row into a sentence, in SQL."""
     topics, members = _some_names("topics", "topic"), _some_names("member_ids", "member")
-    topics_and_size = says("{} ({})", topics, _counted("partition_count", "partition"))
+    topics_and_size = sql_sentence("{} ({})", topics, _count_sql("partition_count", "partition"))
     least, most = (f"format_number({name}, 0)" for name in ("least_max", "most_min"))
     one_has = "if(member_count = 1, 'it has', 'one of them has')"
     alone, several = (
-        says("it has {}", least),
-        says("one has at least {}, one at most {}", least, most),
+        sql_sentence("it has {}", least),
+        sql_sentence("one has at least {}, one at most {}", least, most),
     )
     both = f"if(member_count = 1, {alone}, {several})"
     sentences = {
-        "dense": says(
+        "dense": sql_sentence(
             "only {} can read {}: {} at least {}", members, topics_and_size, one_has, least
         ),
-        "sparse": says(
+        "sparse": sql_sentence(
             "{} can read only {}: {} at most {}", members, topics_and_size, one_has, most
         ),
-        "part": says("only {} can read {}, and nothing else: {}", members, topics_and_size, both),
-        "single_reader": says(
+        "part": sql_sentence(
+            "only {} can read {}, and nothing else: {}", members, topics_and_size, both
+        ),
+        "single_reader": sql_sentence(
             "only {} can read {}: nobody can take over", members, topics_and_size
         ),
-        "few_partitions": says(
+        "few_partitions": sql_sentence(
             "{} {} fewer partitions than its {}: some of them get none of it",
             topics,
             "if(topic_count = 1, 'has', 'have, each,')",
-            _counted("member_count", "reader"),
+            _count_sql("member_count", "reader"),
         ),
-        "idle": says("{} can read nothing: no topic of theirs has partitions", members),
+        "idle": sql_sentence("{} can read nothing: no topic of theirs has partitions", members),
     }
     cases = " ".join(f"when '{kind}' then {sentence}" for kind, sentence in sentences.items())
     return f"case kind {cases} end"
@@ -142,9 +144,11 @@ def _some_names(column: str, noun: str) -> str:
     """All names where they are few; else how many there are."""
     listed = f"array_join({column}, ', ')"
     if noun == "member":
-        listed = says("{} {}", f"if(size({column}) = 1, 'member', 'members')", listed)
-    return f"if(size({column}) <= {_NAMES_SHOWN}, {listed}, {_counted(f'{noun}_count', noun)})"
+        listed = sql_sentence("{} {}", f"if(size({column}) = 1, 'member', 'members')", listed)
+    return f"if(size({column}) <= {_NAMES_SHOWN}, {listed}, {_count_sql(f'{noun}_count', noun)})"
 
 
-def _counted(column: str, noun: str) -> str:
-    return says("{} {}", f"format_number({column}, 0)", f"if({column} = 1, '{noun}', '{noun}s')")
+def _count_sql(column: str, noun: str) -> str:
+    return sql_sentence(
+        "{} {}", f"format_number({column}, 0)", f"if({column} = 1, '{noun}', '{noun}s')"
+    )

@@ -140,7 +140,7 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
     except Py4JError as error:
         if _is_without_classes(error):
             raise NoGraphFramesError(_NOT_THERE) from None
-        raise _failed(graphframes, error) from error
+        raise _explain_failure(graphframes, error) from error
     python_version, jvm_version = str(graphframes.__version__), _jvm_version(graph)
     if jvm_version is not None and python_version.split(".")[:2] != jvm_version.split(".")[:2]:
         raise GraphFramesError(
@@ -150,10 +150,10 @@ def graphframe(vertices: DataFrame, edges: DataFrame) -> Iterator[Any]:
     try:
         yield graph
     except (Py4JError, PySparkException) as error:
-        raise _failed(graphframes, error) from error
+        raise _explain_failure(graphframes, error) from error
 
 
-def _failed(graphframes: Any, error: Py4JError | PySparkException) -> GraphFramesError:
+def _explain_failure(graphframes: Any, error: Py4JError | PySparkException) -> GraphFramesError:
     # What one half calls and the other has not, py4j says in the second line of a plain error.
     lacks = re.search(r"Py4JException: (.+)", str(error))
     reason = lacks[1] if lacks else spark_message(error)

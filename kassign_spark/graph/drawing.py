@@ -35,14 +35,14 @@ def to_dot(
     Returns:
         a graph in Graphviz's language; names are escaped.
     """
-    lines = [f"graph {_quoted(name)} {{", "  rankdir=LR;", "  node [style=filled fillcolor=white];"]
+    lines = [f"graph {_quote(name)} {{", "  rankdir=LR;", "  node [style=filled fillcolor=white];"]
     for row in vertices:
         label, shape = printable(row["name"]), "box"
         if row["kind"] == "class":
             names = ", ".join(map(printable, row["topics"]))
             label, shape = f"{names}: {plural(row['weight'], 'partition')}", "ellipse"
         fill = f' fillcolor="{_DENSE}"' if (row["kind"], row["name"]) in dense else ""
-        lines.append(f"  {row['id']} [shape={shape} label={_quoted(label)}{fill}];")
+        lines.append(f"  {row['id']} [shape={shape} label={_quote(label)}{fill}];")
     lines += [f"  {row['src']} -- {row['dst']};" for row in edges]
     return "\n".join([*lines, "}", ""])
 
@@ -75,6 +75,6 @@ def to_graphml(
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     escaped = printable(text).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

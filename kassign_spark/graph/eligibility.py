@@ -16,11 +16,11 @@ from kassign_spark.groups.group_names import group_columns, member_ids, with_nul
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.numbers import Longs, dense, names, place_in_run
 from kassign_spark.groups.read import read_batch
-from kassign_spark.groups.rows import fold, in_tasks, rows
+from kassign_spark.groups.rows import fold, rows, run_in_tasks
 from kassign_spark.groups.task_rows import lists_of
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.iteration import hold
-from kassign_spark.results import answer
+from kassign_spark.iteration import materialize
+from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
@@ -79,16 +79,16 @@ def eligibility(
     eligible = inspect_inputs(conform_inputs(members, topics), None).eligible
     numbers = rows(number_rows(eligible.members, GROUP_KEY, "number"), _NUMBER)
     table = fold(eligible._replace(has_racks=False)).unionByName(numbers)
-    answered = in_tasks(table, graph_arrow, _ROW, settings.batches or eligible.batches)
-    rows_of_both = hold(answered).frame
+    answered = run_in_tasks(table, graph_arrow, _ROW, settings.batches or eligible.batches)
+    rows_of_both = materialize(answered).frame
     vertices = rows_of_both.where("dst IS NULL").select(
         "id", "cluster_id", "group_id", "kind", "name", "topics", "weight", "part"
     )
     edges = rows_of_both.where("dst IS NOT NULL").select(F.col("id").alias("src"), "dst", "weight")
     has_clusters = has_cluster_id(members)
     return Eligibility(
-        answer(vertices, "eligibility.vertices", has_cluster_id=has_clusters),
-        answer(edges, "eligibility.edges", has_cluster_id=False),
+        to_result(vertices, "eligibility.vertices", has_cluster_id=has_clusters),
+        to_result(edges, "eligibility.edges", has_cluster_id=False),
     )
 
 

@@ -19,8 +19,8 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown
-from kassign_spark.iteration import Budget, converge, hold, settle
-from kassign_spark.results import answer
+from kassign_spark.iteration import Budget, converge, materialize, settle
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
@@ -65,8 +65,8 @@ def fleet_graph(members: DataFrame, topics: DataFrame) -> FleetGraph:
     vertices, edges = _fleet_graph(eligible)
     has_clusters = has_cluster_id(members)
     return FleetGraph(
-        answer(vertices, "fleet_graph.vertices", has_cluster_id=has_clusters),
-        answer(edges, "fleet_graph.edges", has_cluster_id=False),
+        to_result(vertices, "fleet_graph.vertices", has_cluster_id=has_clusters),
+        to_result(edges, "fleet_graph.edges", has_cluster_id=False),
     )
 
 
@@ -118,7 +118,7 @@ def group_clusters(
     )
     columns = (CLUSTER_ID, "kind", "name", "component as cluster", "group_count", "topic_count")
     result = whole.join(sizes, on="component", how="inner").selectExpr(*columns)
-    return answer(result, "group_clusters", has_cluster_id=has_cluster_id(members))
+    return to_result(result, "group_clusters", has_cluster_id=has_cluster_id(members))
 
 
 def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) -> DataFrame:
@@ -166,7 +166,7 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
             f"array_remove(topics, {TOPIC}) as other_topics",
         )
     )
-    return answer(touched, "touched_by", has_cluster_id=has_cluster_id(members))
+    return to_result(touched, "touched_by", has_cluster_id=has_cluster_id(members))
 
 
 def _reads(eligible: Eligible) -> DataFrame:
@@ -188,7 +188,7 @@ def _reads(eligible: Eligible) -> DataFrame:
 
 def _fleet_graph(eligible: Eligible) -> FleetGraph:
     """Groups have even ids, topics odd ones; both frames are held."""
-    reads = hold(_reads(eligible)).frame
+    reads = materialize(_reads(eligible)).frame
     groups = number_rows(eligible.members, GROUP_KEY, "id")
     topics = number_rows(reads, _TOPIC_KEY, "id")
     groups = groups.select(*GROUP_KEY, F.shiftleft("id", 1).alias("src"))
@@ -203,7 +203,7 @@ def _fleet_graph(eligible: Eligible) -> FleetGraph:
         .join(topics, on=_TOPIC_KEY, how="inner")
         .select("src", "dst", "member_count")
     )
-    frames = [hold(frame).frame for frame in (vertices, edges)]
+    frames = [materialize(frame).frame for frame in (vertices, edges)]
     return FleetGraph(*frames)
 
 

@@ -81,13 +81,14 @@ def proofs(subscribed: Subscribed, graph: ClassGraph, levels: Levels) -> Proofs:
         for name in ("group", "part", "level")
     )
     members, topics = (
-        _joined([getattr(rows, name) for rows in kinds], counts) for name in ("members", "topics")
+        _join_pairs([getattr(rows, name) for rows in kinds], counts)
+        for name in ("members", "topics")
     )
     firsts = [Segments(pairs.row, len(group)).least(pairs.item) for pairs in (topics, members)]
     order = np.lexsort((*firsts, level, part, kind, group))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    members, topics = (_sorted(place[pairs.row], pairs.item) for pairs in (members, topics))
+    members, topics = (_sort_pairs(place[pairs.row], pairs.item) for pairs in (members, topics))
     kind, group, part, level = kind[order], group[order], part[order], level[order]
     member_count, topic_count = (np.bincount(p.row, minlength=len(kind)) for p in (members, topics))
     partitions = Segments(topics.row, len(kind)).sum(subscribed.size[topics.item])
@@ -196,12 +197,12 @@ def _only(rows: _Rows, keep: Flags) -> _Rows:
     return _Rows(rows.kind, *keys, of(rows.members), of(rows.topics))
 
 
-def _joined(parts: list[Pairs], counts: Longs) -> Pairs:
+def _join_pairs(parts: list[Pairs], counts: Longs) -> Pairs:
     offsets = np.repeat(np.cumsum(counts) - counts, [len(pairs.row) for pairs in parts])
     rows, items = (np.concatenate(column) for column in zip(*parts, strict=True))
     return Pairs(rows + offsets, items)
 
 
-def _sorted(row: Longs, item: Longs) -> Pairs:
+def _sort_pairs(row: Longs, item: Longs) -> Pairs:
     order = np.lexsort((item, row))
     return Pairs(row[order], item[order])

@@ -105,10 +105,10 @@ def restrict(
     if set(known_assignors) <= set(assignors):
         return eligible
     uses_one = F.col("assignor").isin(*sorted(assignors))
-    return of_members(eligible, eligible.members.where(uses_one))
+    return restrict_to_members(eligible, eligible.members.where(uses_one))
 
 
-def of_members(eligible: Eligible, members: DataFrame) -> Eligible:
+def restrict_to_members(eligible: Eligible, members: DataFrame) -> Eligible:
     """Keep the groups of ``members``, which are some of theirs, and what is owned in these."""
     owned = eligible.owned
     if owned is not None:

@@ -16,8 +16,8 @@ from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
     any_broken,
     is_one_of,
+    is_refused_name,
     member_rules,
-    not_allowed,
     owned_rules,
     rules_of_topics,
 )
@@ -57,7 +57,7 @@ _OF_TOPICS = {
 _OF_CLAIMS = {
     "claims": "sum(claims)",
     # What no topic is called that the cluster has may be what none can be called.
-    "bad_owned": f"sum(bad_owned) + count_if(is_twice is null and {not_allowed('topic')})",
+    "bad_owned": f"sum(bad_owned) + count_if(is_twice is null and {is_refused_name('topic')})",
     "missing_claims": "count_if(highest >= num_partitions)",
     "hidden_topics": "count_if(claims > 0 and is_twice is null)",
 }
@@ -102,7 +102,7 @@ def count_inputs(
             inputs = inputs._replace(members=inputs.members.coalesce(1))
         if one_folds_topics:
             inputs = inputs._replace(topics=inputs.topics.coalesce(1))
-    of_members = _of_members(inputs, known_assignors is None, both_types)
+    of_members = _measure_members(inputs, known_assignors is None, both_types)
     rules, measures = rules_of_topics(inputs.topics), dict(_OF_TOPICS)
     if both_types and "topic_id" in inputs.topics.columns:
         rules += topic_id_rules()
@@ -114,7 +114,10 @@ def count_inputs(
     if inputs.owned is not None:
         of_topics = _beside_claims(of_topics, inputs.owned, has_positions=inputs.has_positions)
         measures |= _OF_CLAIMS
-    parts = [of_members.agg(_named(_OF_GROUPS), used), of_topics.agg(_named(measures), none)]
+    parts = [
+        of_members.agg(_to_counts(_OF_GROUPS), used),
+        of_topics.agg(_to_counts(measures), none),
+    ]
     if target is not None:
         types = inputs.members.selectExpr(
             *GROUP_KEY,
@@ -123,7 +126,7 @@ def count_inputs(
             f"{IS_CONSUMER_GROUP} as is_consumer",
         )
         suspects = target_suspects(types, target)
-        parts.append(suspects.agg(_named({"bad_target": "sum(suspects)"}), none))
+        parts.append(suspects.agg(_to_counts({"bad_target": "sum(suspects)"}), none))
     if not is_small:
         # What is behind a shuffle, of one row, is a stage of its own, beside the others.
         parts = [frame.repartition(1) for frame in parts]
@@ -148,7 +151,7 @@ def _beside_claims(of_topics: DataFrame, owned: DataFrame, *, has_positions: boo
     return both.groupBy(CLUSTER_ID, "topic").agg(*(F.expr(f"max({n}) as {n}") for n in names))
 
 
-def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:
+def _measure_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:
     """One row per group: what the measures are of."""
     members = inputs.members
     is_bad = [
@@ -189,6 +192,6 @@ def _of_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> Data
     )
 
 
-def _named(measures: dict[str, str]) -> Column:
+def _to_counts(measures: dict[str, str]) -> Column:
     entries = (f"'{name}', cast({value} as bigint)" for name, value in measures.items())
     return F.expr(f"map({', '.join(entries)}) as counts")

@@ -25,7 +25,7 @@ from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.inputs.target_rules import consumer_problems
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.limits import MEMBERS_OF_A_GROUP, PARTITIONS_OF_A_GROUP
 from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.spark_versions import union_by_name
@@ -68,7 +68,7 @@ def inspect_inputs(
     if had_patterns:
         has_unending = bool(counted.counts["unending"])
         resolved = with_topics(inputs.members, inputs.topics, has_unending=has_unending)
-        inputs = inputs._replace(members=hold(resolved).frame)
+        inputs = inputs._replace(members=materialize(resolved).frame)
         counted = count_inputs(inputs, known_assignors, both_types, target)
     counts = counted.counts
     unknown = known_assignors is not None and not set(counted.assignors) <= set(known_assignors)

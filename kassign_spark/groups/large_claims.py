@@ -12,7 +12,7 @@ from kassign_spark.expressions import (
     java_string_order,
 )
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
 
 
@@ -74,8 +74,10 @@ def read_claims(eligible: Eligible, topics: DataFrame) -> ClaimFrames:
         .agg(F.sort_array(F.collect_list(claim)).alias("claims"))
         .join(generations, on=[*GROUP_KEY, "member_id"], how="inner")
     )
-    members = hold(by_member).frame
-    topics, counts = hold(_by_topic(members), {"contested": F.count_if(_has_duplicates())})
+    members = materialize(by_member).frame
+    topics, counts = materialize(
+        _group_by_topic(members), {"contested": F.count_if(_has_duplicates())}
+    )
     claims = ClaimFrames(subscribed, members, topics, None)
     return _resolve(eligible, claims) if counts["contested"] else claims
 
@@ -137,7 +139,7 @@ def _place() -> tuple[Column, Column]:
     return topic_number_of(claim).alias("topic_number"), partition_of(claim).alias("partition")
 
 
-def _by_topic(members: DataFrame) -> DataFrame:
+def _group_by_topic(members: DataFrame) -> DataFrame:
     return (
         members.select(*GROUP_KEY, F.explode("claims").alias("claim"))
         .select(*GROUP_KEY, *_place())
@@ -181,7 +183,7 @@ def _resolve(eligible: Eligible, claims: ClaimFrames) -> ClaimFrames:
             "highest": F.max("generation").over(everyone),
         }
     ).withColumn("disputed", F.max("disputes").over(everyone))
-    judged = hold(judged).frame
+    judged = materialize(judged).frame
     lost = (
         judged.where(F.col("disputed") | (F.col("generation") < F.col("highest")))
         .groupBy(*GROUP_KEY, "member_id")
@@ -193,6 +195,6 @@ def _resolve(eligible: Eligible, claims: ClaimFrames) -> ClaimFrames:
         .withColumn("claims", remaining)
         .drop("lost")
     )
-    members = hold(surviving).frame
+    members = materialize(surviving).frame
     disputed = judged.where("disputed").select(*GROUP_KEY, *_place()).distinct()
-    return ClaimFrames(claims.subscribed, members, _by_topic(members), disputed)
+    return ClaimFrames(claims.subscribed, members, _group_by_topic(members), disputed)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics, topic_number
 from kassign_spark.groups.large_classes import CLASS_KEY, Classes
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
 
@@ -37,13 +37,13 @@ def split_by_racks(classes: Classes, eligible: Eligible) -> Classes:
         .join(numbered.drop("num_partitions"), on=[*GROUP_KEY, "topic"], how="inner")
         .join(replicas, on=[CLUSTER_ID, "topic"], how="inner")
         .withColumn("partition", F.explode(F.expr("sequence(0, num_partitions - 1)")))
-        .withColumn("matched", _matched())
+        .withColumn("matched", _matching_racks())
     )
     pieces = each.groupBy(*CLASS_KEY, "matched", "subscriber_count", "topic_number", "topic").agg(
         F.sort_array(F.collect_list("partition")).alias("partitions")
     )
     in_group = Window.partitionBy(*GROUP_KEY).orderBy("first")
-    split, counted = hold(
+    split, counted = materialize(
         pieces.groupBy(*CLASS_KEY, "matched", "subscriber_count")
         .agg(
             F.min(F.struct("topic_number", F.col("partitions")[0])).alias("first"),
@@ -69,7 +69,7 @@ def split_by_racks(classes: Classes, eligible: Eligible) -> Classes:
     return Classes(topics, classes.members, edges, counted["edges"] or 0)
 
 
-def _matched() -> Column:
+def _matching_racks() -> Column:
     """Racks of the class that a partition has a replica in; where none is known, all of them."""
     known = "array_compact(coalesce(get(replica_racks, partition), cast(array() as array<string>)))"
     return F.expr(

@@ -20,7 +20,7 @@ def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
     """
     bounds = starts(count)
     begin, end = bounds[:-1], bounds[1:]
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_scattered(item))))
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_scatter(item))))
     mark = sums[end] - sums[begin]
     order = np.lexsort((mark, count, group))
     is_new = np.ones(len(order), bool)
@@ -36,7 +36,7 @@ def same_lists(group: Longs, count: Longs, item: Longs) -> tuple[Longs, Longs]:
     return np.sort(first), inverse(np.argsort(first))[kind]
 
 
-def _scattered(numbers: Longs) -> npt.NDArray[np.uint64]:
+def _scatter(numbers: Longs) -> npt.NDArray[np.uint64]:
     """Scatter numbers over 64 bits, so that sums of different sets differ (SplitMix64)."""
     word = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -44,7 +44,7 @@ def rack_use(eligible: Eligible) -> DataFrame:
     of_racked = eligible._replace(members=members)
     member_racks = racked.groupBy(*GROUP_KEY).agg(F.collect_set("rack_id").alias("member_racks"))
     topics = subscribed_topics(of_racked).join(
-        _by_topic(eligible.topics), on=[CLUSTER_ID, "topic"], how="inner"
+        _fold_topic_racks(eligible.topics), on=[CLUSTER_ID, "topic"], how="inner"
     )
     can_mismatch = "size(all_racks) > 0 and size(array_except(member_racks, common_racks)) > 0"
     judged = (
@@ -68,7 +68,7 @@ def rack_use(eligible: Eligible) -> DataFrame:
     )
 
 
-def _by_topic(topics: DataFrame) -> DataFrame:
+def _fold_topic_racks(topics: DataFrame) -> DataFrame:
     """Fold the racks of a topic's partitions.
 
     Returns:

@@ -74,7 +74,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
     number, place = (table[name].to_numpy() for name in ("number", "place"))
     rows = {code: np.flatnonzero(kind == code) for code in (MEMBER, SUBSCRIPTION, TOPIC, *kinds)}
 
-    lists = parsed(table["texts"], rows[SUBSCRIPTION], _LIST)
+    lists = parse_texts(table["texts"], rows[SUBSCRIPTION], _LIST)
     listed = pa.chunked_array([*table["topic"].chunks, lists.flatten()], pa.string())
     topic_name, listed_name = names(listed, java_order=True).split(
         len(table), len(listed) - len(table)
@@ -91,13 +91,13 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
         group[rows[SUBSCRIPTION]], listed_name.code, list_start, topic_keys
     )
     hashes = table["list_number"].to_numpy()
-    texts = parsed(table["texts"], members, _LIST)
+    texts = parse_texts(table["texts"], members, _LIST)
     texts_of_members = names(pa.chunked_array([texts.flatten()], pa.string()), java_order=True)
     width = len(texts.flatten()) // len(members) if len(members) else _TEXTS
     nothing = np.zeros(len(members), np.int64)
     columns = [*texts_of_members.code.reshape(-1, width).T, *[nothing] * (_MOST_TEXTS - width)]
     instance, rack, assignor, regex, client, leader = columns
-    replica_racks = parsed(table["texts"], topics, pa.list_(_LIST))
+    replica_racks = parse_texts(table["texts"], topics, pa.list_(_LIST))
     racks = read_racks(replica_racks, number[topics], texts_of_members.take(rack))
     batch = Batch(
         cluster_names=cluster.strings,
@@ -169,7 +169,7 @@ def sets_of(
     return subscribed, topic[exists], starts(np.bincount(of_set, minlength=len(first)))
 
 
-def parsed(texts: pa.ChunkedArray, rows: Longs, data_type: pa.DataType) -> pa.Array:
+def parse_texts(texts: pa.ChunkedArray, rows: Longs, data_type: pa.DataType) -> pa.Array:
     """Read the texts of some rows, which are JSON; null where there is none."""
     encoded = texts.take(pa.array(rows)).combine_chunks().dictionary_encode()
     # Thousands of members subscribe alike, or have neither a rack nor an instance.

@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from kassign_spark.groups.archives import forget_archives
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.read import (
     CLAIM,
@@ -171,7 +170,7 @@ def rows_of_kind(
     return frame.selectExpr(*keys, f"cast({kind} as tinyint) as kind", *columns)
 
 
-def in_tasks(
+def run_in_tasks(
     table: DataFrame,
     kernel: Kernel,
     schema: str | StructType,
@@ -199,7 +198,6 @@ def _call(kernel: Kernel, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
         del arrived
         for piece in kernel(table):
             yield from piece.to_batches()
-    forget_archives()
 
 
 def tasks_for(work: int, session: SparkSession) -> int:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.groups.numbers import Flags, Longs, Names, dense, find, key, names, rows_by
 from kassign_spark.groups.racks import lengths
-from kassign_spark.groups.read import parsed
+from kassign_spark.groups.read import parse_texts
 from kassign_spark.groups.rows import Kernel, rows_of_kind
 
 MEMBER, ASSIGNED, OWNED, SUBSCRIBED = range(4)
@@ -95,7 +95,7 @@ class TaskTable(NamedTuple):
 def read(table: pa.Table) -> TaskTable:
     """Read a task's table; its columns are those that ``rows`` gives."""
     kind = table["kind"].to_numpy()
-    lists = listed(table["texts"], np.flatnonzero(kind == MEMBER))
+    lists = flatten_lists(table["texts"], np.flatnonzero(kind == MEMBER))
     topic, topic_of_list = encode_together(table["topic"], lists.text)
     cluster, group_name = names(table["cluster_id"]), names(table["group_id"])
     (_, group), in_group = dense(cluster.code, group_name.code), group_name.code > 0
@@ -114,9 +114,9 @@ class FlatLists(NamedTuple):
     is_null: Flags
 
 
-def listed(texts: pa.ChunkedArray, rows: Longs) -> FlatLists:
+def flatten_lists(texts: pa.ChunkedArray, rows: Longs) -> FlatLists:
     """Read and flatten the lists of some rows."""
-    chosen = parsed(texts, rows, pa.list_(pa.string()))
+    chosen = parse_texts(texts, rows, pa.list_(pa.string()))
     is_null = chosen.is_null().to_numpy(zero_copy_only=False)
     flat = pa.chunked_array([chosen.flatten()])
     return FlatLists(np.repeat(np.arange(len(rows)), lengths(chosen)), flat, is_null)
@@ -184,7 +184,7 @@ class RepeatedRows(NamedTuple):
     sizes: Longs
 
 
-def repeated(columns: Sequence[Longs | Flags], *then: Longs) -> RepeatedRows:
+def find_repeated(columns: Sequence[Longs | Flags], *then: Longs) -> RepeatedRows:
     """Find the rows that are equal in ``columns`` to others; those of a run are by ``then``."""
     order = rows_by(*columns, *then)
     begins = np.zeros(len(order), bool)

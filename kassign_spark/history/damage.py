@@ -32,7 +32,7 @@ def with_unread(rows: pa.Table, unread: pa.Table) -> pa.Table:
     """
     unread = unread.filter(pc.invert(pc.is_in(unread["reason"], pa.array(NO_DAMAGE))))
     if not len(unread):
-        return _filled(rows)
+        return _fill_columns(rows)
     making = unread.filter(pc.is_in(unread["kind"], _MAKE_GENERATIONS))
     between = _between(rows, making)
     reason, detail = rows["reason"], rows["reason_detail"]
@@ -51,7 +51,7 @@ def with_unread(rows: pa.Table, unread: pa.Table) -> pa.Table:
         .rename_columns(["group_id", *_UNREAD.columns.names])
     )
     counted = _with(counted, "group_id", pc.fill_null(counted["group_id"], ""))
-    return pa.concat_tables([_filled(rows), _filled(counted)])
+    return pa.concat_tables([_fill_columns(rows), _fill_columns(counted)])
 
 
 def _between(rows: pa.Table, unread: pa.Table) -> Longs:
@@ -72,7 +72,7 @@ def _between(rows: pa.Table, unread: pa.Table) -> Longs:
     return between
 
 
-def _filled(table: pa.Table) -> pa.Table:
+def _fill_columns(table: pa.Table) -> pa.Table:
     """Return all columns of ``REBALANCES_AND_UNREAD``: unread rows have empty values."""
     is_rebalance = "reason" in table.column_names
     columns = [

@@ -130,7 +130,7 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
     if families.null_count < len(families):
         leads = pc.if_else(pa.array(is_leader), "true", pa.scalar(None, pa.string()))
         texts_of_members += [pa.nulls(len(rows), pa.string()), families, leads]
-    entries = pc.binary_join_element_wise(*map(_as_json, texts_of_members), ",")
+    entries = pc.binary_join_element_wise(*map(_encode_json, texts_of_members), ",")
     member_rows = rows_of(
         of_member,
         MEMBER,
@@ -222,12 +222,12 @@ def _families(client_ids: pa.Array, racks: pa.Array) -> pa.Array:
 
 
 def _lists_as_json(lists: pa.Array, bounds: Longs) -> pa.Array:
-    values = _as_json(lists.flatten())
+    values = _encode_json(lists.flatten())
     quoted = pa.ListArray.from_arrays(pa.array(bounds.astype(np.int32)), values)
     return pc.binary_join_element_wise("[", pc.binary_join(quoted, ","), "]", "")
 
 
-def _as_json(texts: pa.Array) -> pa.Array:
+def _encode_json(texts: pa.Array) -> pa.Array:
     """Texts as JSON writes them; each different one is written once."""
     encoded = texts.dictionary_encode()
     written = pa.array([*map(json.dumps, encoded.dictionary.to_pylist()), "null"], pa.string())

@@ -17,11 +17,11 @@ from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.read import TOPIC
 from kassign_spark.history.explain_read import SIZES, Generations, read_generations, rows_of
 from kassign_spark.history.rebalance_columns import EXPLAINED
-from kassign_spark.history.whole_groups import HasRecords, by_whole_groups, records_of
+from kassign_spark.history.whole_groups import HasRecords, records_of, run_by_whole_groups
 from kassign_spark.inputs.rules import any_broken, rules_of_topics
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.log.decode import DecodedTables, decode_table
-from kassign_spark.log.group_log import of_types
+from kassign_spark.log.group_log import has_type
 from kassign_spark.schemas import TOPICS
 from kassign_spark.spark_versions import arrow_schema, to_arrow
 from kassign_spark.whatif.explain_kernel import explain_generations_arrow
@@ -80,11 +80,11 @@ def explain_history(log: HasRecords | DataFrame, topics: DataFrame | None = None
         raise InputError("explain_history reads a batch of the log, this is a stream")
     check_workers(records.sparkSession)
     sizes = None if topics is None else _sizes(topics)
-    of_generations = records.where(of_types([_GENERATIONS]))
-    return by_whole_groups(of_generations, partial(_explained, sizes), EXPLAINED.columns)
+    of_generations = records.where(has_type([_GENERATIONS]))
+    return run_by_whole_groups(of_generations, partial(_explain_records, sizes), EXPLAINED.columns)
 
 
-def _explained(sizes: pa.Table | None, records: pa.Table) -> pa.Table:
+def _explain_records(sizes: pa.Table | None, records: pa.Table) -> pa.Table:
     return explain_generations(decode_table(records, owned=True), sizes)
 
 

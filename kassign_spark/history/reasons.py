@@ -71,13 +71,13 @@ def reasons(
     clients = _Sentence(seen, heads)
     worst = np.flatnonzero(away.kind > 0)
     parts = [
-        _when(first & (generation > 1), "the log begins with generation ", _text(generation)),
+        _when(first & (generation > 1), "the log begins with generation ", _to_text(generation)),
         _when(
             gap & (generation > previous + 1),
-            "generations ", _text(previous + 1), " to ", _text(generation - 1),
+            "generations ", _to_text(previous + 1), " to ", _to_text(generation - 1),
             " are not in the log",
         ),
-        _when(gap & (generation <= previous), "after generation ", _text(previous)),
+        _when(gap & (generation <= previous), "after generation ", _to_text(previous)),
         _when(converted, "to the protocol ", _TYPES.take(pa.array(records.is_consumer[heads] * 1))),
         clients.of("joined ", turned.joined, turned.joined_at),
         clients.longest("away for ", away.away, turned.joined_at),
@@ -87,9 +87,10 @@ def reasons(
         _when(other, "assignor ", seen.texts.take(had), " -> ", seen.texts.take(assignor)),
         clients.listed("grown: ", grown[0], seen.topics.take(grown[1]), " topics"),
         _when(
-            chosen == list(tests).index(c.HANDOVER), _text(handed_over), " partitions handed over"
+            chosen == list(tests).index(c.HANDOVER),
+            _to_text(handed_over), " partitions handed over",
         ),
-        _when(returned > 0, _text(returned), " static members came back"),
+        _when(returned > 0, _to_text(returned), " static members came back"),
     ]  # fmt: skip
     # Arrow gives nothing for rows that are null altogether: each begins with a text.
     begun = pa.repeat("", len(heads))
@@ -98,7 +99,7 @@ def reasons(
     return reason, pc.if_else(pc.equal(detail, ""), pa.scalar(None, pa.string()), detail)
 
 
-def _text(numbers: Longs) -> pa.Array:
+def _to_text(numbers: Longs) -> pa.Array:
     return pc.cast(pa.array(numbers), pa.string())
 
 
@@ -160,11 +161,11 @@ class _Sentence:
         text = pc.if_else(
             pa.array(few),
             pc.binary_join(lists, ", "),
-            pc.binary_join_element_wise(_text(count), noun, ""),
+            pc.binary_join_element_wise(_to_text(count), noun, ""),
         )
         return _when(count > 0, prefix, text)
 
 
 def _seconds(micros: Longs) -> pa.Array:
     tenths = np.maximum(micros, 0) // 100_000
-    return pc.binary_join_element_wise(_text(tenths // 10), _text(tenths % 10), ".")
+    return pc.binary_join_element_wise(_to_text(tenths // 10), _to_text(tenths % 10), ".")

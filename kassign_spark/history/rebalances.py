@@ -18,8 +18,8 @@ from kassign_spark.history.whole_groups import (
     NAME,
     HasRecords,
     InPieces,
-    by_whole_groups,
     records_of,
+    run_by_whole_groups,
     with_group,
 )
 from kassign_spark.log.decode import decode_table
@@ -92,7 +92,7 @@ def rebalances_and_unread(log: HasRecords | DataFrame) -> DataFrame:
             .groupBy(NAME)
             .applyInPandasWithState(_advance, schema, state, "append", GroupStateTimeout.NoTimeout)
         )
-    return by_whole_groups(records, _rows, schema, InPieces(_follow, _rest))
+    return run_by_whole_groups(records, _rows, schema, InPieces(_follow, _rest))
 
 
 def _rows(table: pa.Table) -> pa.Table:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.groups.numbers import names
-from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.rows import run_in_tasks
 from kassign_spark.history import rebalance_columns as c
 from kassign_spark.history.log_arrays import repeats, times
 from kassign_spark.plans.offset_weights import seconds_of
@@ -81,7 +81,7 @@ def storms(rebalances: DataFrame, *, within: str = "10m", at_least: int = 5) -> 
     kernel = partial(storms_arrow, within=round(seconds * 1e6), at_least=at_least)
     tasks = cores(rebalances.sparkSession)
     known = conform(rebalances, c.REBALANCES)
-    return in_tasks(known, kernel, c.STORMS.columns, tasks, keys=("group_id",))
+    return run_in_tasks(known, kernel, c.STORMS.columns, tasks, keys=("group_id",))
 
 
 def storms_arrow(table: pa.Table, *, within: int, at_least: int) -> Iterator[pa.Table]:
@@ -120,9 +120,9 @@ def _storm(rows: list[Row], most_within: int) -> Row:
         busy, key=lambda candidate: (-busy[candidate], str(candidate)), default=(None, None)
     )
     absences = list(_absences(rows))
-    present = _saved(rows, absences, None)
-    needed = _needed(absences)
-    longer = present if needed is None else _saved(rows, absences, needed)
+    present = _count_saved(rows, absences, None)
+    needed = _find_timeout(absences)
+    longer = present if needed is None else _count_saved(rows, absences, needed)
     pauses = [row["longest_pause"] for row in rows if row["longest_pause"] is not None]
     facts = {
         "group_id": rows[0]["group_id"],
@@ -190,13 +190,13 @@ def _absences(rows: list[Row]) -> Iterator[Absence]:
             yield Absence(left_at, place, kind, round(away * 1000) + silent, session)
 
 
-def _needed(absences: list[Absence]) -> int | None:
+def _find_timeout(absences: list[Absence]) -> int | None:
     """A session timeout, in whole seconds, that all who were only away are back within."""
     longest = max((a.milliseconds for a in absences if a.kind != c.TOO_SLOW), default=None)
     return None if longest is None else (longest // 1000 + 1) * 1000
 
 
-def _saved(rows: list[Row], absences: list[Absence], session_ms: int | None) -> int:
+def _count_saved(rows: list[Row], absences: list[Absence], session_ms: int | None) -> int:
     """Return how many rebalances would not have happened if the returning clients had been static.
 
     One is saved when everybody who came or went in it is, and nothing else happened; with it the

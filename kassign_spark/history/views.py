@@ -108,10 +108,10 @@ def view(log: Log, earlier: EarlierLog = NOTHING) -> View:
         member,
         topics[0],
         static,
-        _counted(records, present, texts[1].code, *texts[5].code.tolist()),
+        _count_members(records, present, texts[1].code, *texts[5].code.tolist()),
         present,
         assignments,
-        _committed(records, log.commits, groups[3].code, topics[1].code),
+        _select_committed(records, log.commits, groups[3].code, topics[1].code),
         Leaves(groups[5].code, texts[6].code, texts[7].code, times(leaves["at"])),
         listed,
     )
@@ -154,7 +154,7 @@ def _subscriptions(lists: pa.ListArray, topic: Names, regex: Longs) -> tuple[Lon
     lengths = pc.fill_null(lists.value_lengths(), 0)
     start = starts(np.asarray(lengths, np.int64))
     numbers = topic.code.astype("<i4")
-    as_said = _encoded(numbers, start)
+    as_said = _encode_lists(numbers, start)
     first = np.unique(as_said, return_index=True)[1]
     count = np.diff(start)[first]
     row = np.repeat(np.arange(len(first)), count)
@@ -164,13 +164,13 @@ def _subscriptions(lists: pa.ListArray, topic: Names, regex: Longs) -> tuple[Lon
     once = ~repeats(row, listed)
     row, listed = row[once], listed[once]
     begin = starts(np.bincount(row, minlength=len(first)))
-    code = _encoded(listed, begin)
+    code = _encode_lists(listed, begin)
     of_code = np.unique(code, return_index=True)[1]
     shown = pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), pa.array(listed.astype(int)))
     return key(code[as_said], regex), shown.take(pa.array(of_code))
 
 
-def _encoded(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:
+def _encode_lists(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:
     """Number lists of 32-bit numbers: as strings of bytes, Arrow knows which are equal."""
     texts = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(),
@@ -259,7 +259,7 @@ def _identities(group: Longs, member: Longs, members: Members) -> Longs:
     return np.where(place >= 0, members.identity[static[first]][place], member)
 
 
-def _committed(records: Records, table: pa.Table, group: Longs, topic: Longs) -> Committed:
+def _select_committed(records: Records, table: pa.Table, group: Longs, topic: Longs) -> Committed:
     offset = longs(table["offset"])
     rows = np.flatnonzero(~flags(table["is_tombstone"]))
     rows = rows[np.lexsort((offset[rows], group[rows]))]
@@ -275,7 +275,9 @@ def _committed(records: Records, table: pa.Table, group: Longs, topic: Longs) ->
     )
 
 
-def _counted(records: Records, present: Present, vote: Longs, uniform: int, range_: int) -> Records:
+def _count_members(
+    records: Records, present: Present, vote: Longs, uniform: int, range_: int
+) -> Records:
     """Return epochs with their member count and assignor: most votes, `uniform` of none."""
     size = len(records.group)
     consumer = records.is_consumer

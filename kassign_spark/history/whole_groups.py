@@ -53,7 +53,7 @@ class InPieces(NamedTuple):
     rest: Callable[[Any], pa.Table]
 
 
-def by_whole_groups(
+def run_by_whole_groups(
     records: DataFrame,
     kernel: Callable[[pa.Table], pa.Table],
     schema: StructType,
@@ -71,10 +71,12 @@ def by_whole_groups(
     tasks = _TASKS_A_CORE * cores(records.sparkSession)
     whole = with_group(records).repartition(tasks, NAME)
     sorted_ = whole.sortWithinPartitions(NAME, "partition", "offset")
-    return sorted_.mapInArrow(partial(_by_whole_groups, kernel, in_pieces, _MOST_BYTES), schema)
+    return sorted_.mapInArrow(
+        partial(_call_by_whole_groups, kernel, in_pieces, _MOST_BYTES), schema
+    )
 
 
-def _by_whole_groups(
+def _call_by_whole_groups(
     kernel: Callable[[pa.Table], pa.Table],
     in_pieces: InPieces | None,
     most_bytes: int,

@@ -17,9 +17,9 @@ from kassign_spark.inputs.rules import (
     member_rules,
     owned_rules,
     rules_of_topics,
-    says,
-    shown,
-    text,
+    sql_quoted,
+    sql_sentence,
+    sql_text,
 )
 from kassign_spark.limits import (
     MEMBERS_OF_A_GROUP,
@@ -83,7 +83,7 @@ def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | Non
     )
 
 
-def resolved(inputs: Inputs) -> Inputs:
+def resolve_topics(inputs: Inputs) -> Inputs:
     """Return members with the topics of their pattern or regex; runs no job."""
     members = inputs.members
     if inputs.has_patterns:
@@ -173,13 +173,14 @@ def group_conflicts(members: DataFrame) -> DataFrame:
     """List groups whose members cannot be of one group: the columns of a problem."""
     groups = members.where("group_id != ''").groupBy(*GROUP_KEY)
     of_groups = groups.agg(*(F.expr(rule).alias(name) for name, (rule, _) in CONFLICTS.items()))
+    group_id = sql_quoted("group_id")
     cases = (
-        f"if({name}, named_struct('problem', '{name}', 'detail', {says(reason, shown('group_id'))})"
+        f"if({name}, named_struct('problem', '{name}', 'detail', {sql_sentence(reason, group_id)})"
         ", null)"
         for name, (_, reason) in CONFLICTS.items()
     )
     conflicts = of_groups.selectExpr("*", f"inline(array_compact(array({', '.join(cases)})))")
-    return as_problems(conflicts, "", "detail")
+    return to_problems(conflicts, "", "detail")
 
 
 CONFLICTS = {
@@ -200,7 +201,7 @@ def size_refusals(inputs: Inputs) -> DataFrame:
     """Return the part of ``refusals`` for groups beyond ``limits``."""
     counted = inputs.members.groupBy(*GROUP_KEY).agg(F.count("*").alias("number"))
     most = f"number > {MEMBERS_OF_A_GROUP}"
-    crowded = as_problems(counted.where(most), *too_large("group_has_too_many_members", "number"))
+    crowded = to_problems(counted.where(most), *too_large("group_has_too_many_members", "number"))
     size = (
         "num_partitions" if "num_partitions" in inputs.topics.columns else "try_add(partition, 1)"
     )
@@ -210,14 +211,14 @@ def size_refusals(inputs: Inputs) -> DataFrame:
     # Of a topic beyond its own limit more need not be known: their sum must fit its type.
     summed = read.agg(F.expr(f"sum(least(size, {PARTITIONS_OF_A_TOPIC})) as number"))
     wide = summed.where(f"number > {PARTITIONS_OF_A_GROUP}")
-    return crowded.unionByName(as_problems(wide, *too_large("group_reads_too_much", "number")))
+    return crowded.unionByName(to_problems(wide, *too_large("group_reads_too_much", "number")))
 
 
 def too_large(problem: str, number: str) -> tuple[str, str]:
     """A group with more than a limit allows: the problem, and its detail, in SQL."""
     column, reason = TOO_LARGE[problem]
     about = f"table members, column {column}: group {{}} {reason}; leave it out"
-    return problem, says(about, shown("group_id"), f"format_number({number}, 0)")
+    return problem, sql_sentence(about, sql_quoted("group_id"), f"format_number({number}, 0)")
 
 
 TOO_LARGE = {
@@ -232,7 +233,7 @@ TOO_LARGE = {
 }
 
 
-def as_problems(
+def to_problems(
     frame: DataFrame, problem: str, detail: str, about: Sequence[str] = GROUP_KEY
 ) -> DataFrame:
     """Return ``frame`` with the columns of a problem.
@@ -258,34 +259,34 @@ def broken_rows(table: Table, frame: DataFrame, rules: list[Rule]) -> DataFrame:
     names = table.columns.names
     keys = [column for column in ("group_id", "member_id", "topic") if column in names]
     named = ", ".join(
-        f"if({column} is null, '', concat(' {column}=', {shown(column)}))" for column in keys
+        f"if({column} is null, '', concat(' {column}=', {sql_quoted(column)}))" for column in keys
     )
     place = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
     cases = []
     for rule in rules:
         about = f"table {table.name}, column {rule.column}: {{}}{{}}: {{}}"
-        detail = says(about, rule.value, place, rule.advice)
+        detail = sql_sentence(about, rule.value, place, rule.advice)
         problem = f"named_struct('problem', '{rule.problem}', 'detail', {detail})"
         cases.append(f"if({rule.broken}, {problem}, null)")
     found_in_row = f"inline(array_compact(array({', '.join(cases)})))"
-    return as_problems(frame.selectExpr("*", found_in_row), "", "detail", names)
+    return to_problems(frame.selectExpr("*", found_in_row), "", "detail", names)
 
 
 def _duplicate_members(members: DataFrame) -> DataFrame:
     duplicates = members.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("rows"))
     named = duplicates.where("rows > 1 and member_id != '' and group_id != ''")
     about = (*GROUP_KEY, "member_id")
-    return as_problems(named, "duplicate_member", duplicate_says("rows"), about)
+    return to_problems(named, "duplicate_member", duplicate_says("rows"), about)
 
 
 def duplicate_says(rows: str, table: str = "members") -> str:
     """Return the detail for a member that appears more than once."""
-    return says(
+    return sql_sentence(
         f"table {table}, column member_id: {{}} appears {{}} times in group {{}}: "
         "give each member once",
-        shown("member_id"),
+        sql_quoted("member_id"),
         rows,
-        shown("group_id"),
+        sql_quoted("group_id"),
     )
 
 
@@ -294,7 +295,7 @@ def _assignor_problems(members: DataFrame, known: Collection[str]) -> DataFrame:
         F.expr("array_sort(collect_set(coalesce(assignor, ''))) as named")
     )
     detail = assignor_problem("named", known)
-    return as_problems(groups.where(f"{detail} is not null"), "assignor_unusable", detail)
+    return to_problems(groups.where(f"{detail} is not null"), "assignor_unusable", detail)
 
 
 def assignor_problem(named: str, known: Collection[str]) -> str:
@@ -302,17 +303,20 @@ def assignor_problem(named: str, known: Collection[str]) -> str:
 
     Null where nothing is.
     """
-    usable = ", ".join(map(text, ["", *sorted(known)]))
-    unknown = text(f"unknown assignor; known are {', '.join(sorted(known))}")
-    several = text("the members of a group use one assignor; name one for all of them")
-    unnamed = text("no assignor is named; fill in the column or choose one for all groups")
+    usable = ", ".join(map(sql_text, ["", *sorted(known)]))
+    unknown = sql_text(f"unknown assignor; known are {', '.join(sorted(known))}")
+    several = sql_text("the members of a group use one assignor; name one for all of them")
+    unnamed = sql_text("no assignor is named; fill in the column or choose one for all groups")
     advice = (
         f"case when size(array_except({named}, array({usable}))) > 0 then {unknown} "
         f"when size({named}) > 1 then {several} when get({named}, 0) = '' then {unnamed} end"
     )
     names = f"""array_join(transform({named}, n -> if(n = '', 'null', n)), '", "')"""
-    return says(
-        'table members, column assignor: "{}" of group {}: {}', names, shown("group_id"), advice
+    return sql_sentence(
+        'table members, column assignor: "{}" of group {}: {}',
+        names,
+        sql_quoted("group_id"),
+        advice,
     )
 
 
@@ -322,13 +326,13 @@ def unknown_assignors(members: DataFrame, known: Collection[str]) -> DataFrame:
     Returns:
         The columns of a problem; a broker refuses such a member (UNSUPPORTED_ASSIGNOR).
     """
-    detail = says(
+    detail = sql_sentence(
         "table members, column assignor: {} of member {} of group {}: the coordinator has no such "
         f"assignor; known are {', '.join(sorted(known))}",
-        *map(shown, ("assignor", "member_id", "group_id")),
+        *map(sql_quoted, ("assignor", "member_id", "group_id")),
     )
     unknown = members.where(~F.col("assignor").isin(*known))
-    return as_problems(unknown, "assignor_unusable", detail, (*GROUP_KEY, "member_id"))
+    return to_problems(unknown, "assignor_unusable", detail, (*GROUP_KEY, "member_id"))
 
 
 def given_differently(
@@ -341,25 +345,25 @@ def given_differently(
     ranges = topics.groupBy("cluster_id", "topic").agg(
         F.min(column).alias("least"), F.max(column).alias("most")
     )
-    detail = says(
+    detail = sql_sentence(
         f"table topics, column {column}: topic {{}} is given with {{}} and with {{}}{unit}: "
         "give each topic once",
-        shown("topic"),
+        sql_quoted("topic"),
         *values,
     )
-    return as_problems(ranges.where("least < most"), problem, detail, ("cluster_id", "topic"))
+    return to_problems(ranges.where("least < most"), problem, detail, ("cluster_id", "topic"))
 
 
 def _partition_gaps(topics: DataFrame) -> DataFrame:
     counts = topics.groupBy("cluster_id", "topic").agg(
         F.count_distinct("partition").alias("given"), F.max("partition").alias("last")
     )
-    detail = says(
+    detail = sql_sentence(
         "table topics, column partition: topic {} has {} of the partitions 0..{}: "
         "give all of them, or their count as num_partitions",
-        shown("topic"),
+        sql_quoted("topic"),
         "given",
         "last",
     )
     gaps = counts.where("given <= last")
-    return as_problems(gaps, "partition_gap", detail, ("cluster_id", "topic"))
+    return to_problems(gaps, "partition_gap", detail, ("cluster_id", "topic"))

@@ -47,7 +47,7 @@ IS_UNREADABLE = (
 """Whether bytes are no subscription to the member's topics, in SQL."""
 
 
-def _by_id(clients: Collection[str]) -> str:
+def _client_cases(clients: Collection[str]) -> str:
     return " ".join(
         f"when startswith(client_id, '{prefix}') then '{client}'"
         for prefix, client in CLIENT_IDS.items()
@@ -65,7 +65,7 @@ when {_VERSION} >= 3 and assignor like '%sticky' and {_USER_DATA_SIZE} = 4
 and {_USER_DATA} = '00000000' then '{FRANZ_GO}'
 when {_VERSION} >= 3 and assignor = 'cooperative-sticky' and not {_HAS_NO_USER_DATA}
 and {_USER_DATA_SIZE} > 4 then '{FRANZ_GO}'
-when {_VERSION} >= 3 then case {_by_id([FRANZ_GO])} end
+when {_VERSION} >= 3 then case {_client_cases([FRANZ_GO])} end
 """
 _BY_EMPTY_RACK = f"when rack_id = '' then '{LIBRDKAFKA}'"
 
@@ -80,6 +80,6 @@ def with_clients(members: DataFrame) -> DataFrame:
     by_bytes = _BY_BYTES if "subscription" in members.columns else _BY_EMPTY_RACK
     if "subscription" in members.columns:
         members = members.withColumn("rack_id", F.expr(_RACK))
-    signs = f"{BY_ASSIGNOR}, case {by_bytes} {_by_id(CLIENTS)} end"
+    signs = f"{BY_ASSIGNOR}, case {by_bytes} {_client_cases(CLIENTS)} end"
     named = "client, " if "client" in members.columns else ""
     return members.withColumn("client", F.expr(f"coalesce({named}{signs})"))

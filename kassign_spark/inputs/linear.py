@@ -63,10 +63,10 @@ def is_compiled(pattern: str) -> str:
     """Return in SQL whether Java accepts a pattern; one it may fail to read is refused."""
     brackets = rf"regexp_count({pattern}, r'\(') <= {_MOST_BRACKETS}"
     fits = f"length({pattern}) between 1 and {PATTERN_CHARACTERS} and {brackets}"
-    return f"if({fits}, {compiled(pattern)} is not null, false)"
+    return f"if({fits}, {compile_pattern(pattern)} is not null, false)"
 
 
-def compiled(pattern: str) -> str:
+def compile_pattern(pattern: str) -> str:
     """Return the pattern itself, in SQL, or null where Java refuses it."""
     return try_reflect("java.util.regex.Pattern", "compile", pattern)
 

@@ -13,12 +13,12 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.inputs.linear import (
     LONGEST_NAME,
-    compiled,
+    compile_pattern,
     is_compiled,
     match_each,
     may_not_end_in_sql,
 )
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
 from kassign_spark.sessions import cores
 from kassign_spark.spark_versions import arrow_udf
@@ -56,7 +56,7 @@ def resolve_patterns(members: DataFrame, topics: DataFrame) -> DataFrame:
     form = topics_table(topics)
     check_same_clusters([(MEMBERS, members), (form, topics)])
     resolved = with_topics(conform(members, MEMBERS), conform(topics, form))
-    return answer(resolved, MEMBERS, has_cluster_id=has_cluster_id(members))
+    return to_result(resolved, MEMBERS, has_cluster_id=has_cluster_id(members))
 
 
 def touched_groups(members: DataFrame, new_topics: DataFrame) -> DataFrame:
@@ -95,7 +95,7 @@ def touched_groups(members: DataFrame, new_topics: DataFrame) -> DataFrame:
         .groupBy(*GROUP_KEY, "topic")
         .agg(F.count("*").alias("member_count"), F.sum("by_pattern").alias("pattern_count"))
     )
-    return answer(touched, "touched_groups", has_cluster_id=has_cluster_id(members))
+    return to_result(touched, "touched_groups", has_cluster_id=has_cluster_id(members))
 
 
 def with_topics(members: DataFrame, topics: DataFrame, *, has_unending: bool = True) -> DataFrame:
@@ -176,5 +176,5 @@ def _whole_name(pattern: str) -> str:
     Null for an empty pattern, which a consumer refuses, and for one that does not compile.
     """
     whole = (rf"concat(r'\A(?:', {pattern}, r'{end}')" for end in _CLOSINGS)
-    anchored = f"coalesce({', '.join(map(compiled, whole))})"
+    anchored = f"coalesce({', '.join(map(compile_pattern, whole))})"
     return f"if({is_compiled(pattern)}, {anchored}, null)"

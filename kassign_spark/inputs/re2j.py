@@ -111,7 +111,7 @@ def for_re2(regex: str) -> str:
     while position < len(regex):
         char, begins_repeat = regex[position], False
         if char == "(":
-            piece, opens = _opened(regex, position, names)
+            piece, opens = _read_opening(regex, position, names)
             depth += opens
             has_argument &= not opens
         elif char == "|":
@@ -139,7 +139,7 @@ def for_re2(regex: str) -> str:
     return rf"\A(?:{''.join(pieces)})\z"
 
 
-def _opened(regex: str, position: int, names: set[str]) -> tuple[_Piece, bool]:
+def _read_opening(regex: str, position: int, names: set[str]) -> tuple[_Piece, bool]:
     """Read a bracket with what makes it special, and whether it opens a group.
 
     What is captured does not matter, so no group is left with a name.
@@ -187,13 +187,13 @@ def _atom(regex: str, position: int) -> _Piece:
     if char in "^$.":
         return _Piece(char, position + 1)
     if char != "\\":
-        return _Piece(_quoted(ord(char)), position + 1)
+        return _Piece(_quote(ord(char)), position + 1)
     escaped = regex[position + 1 : position + 2]
     if escaped and escaped in "AbBz":
         return _Piece(regex[position : position + 2], position + 2)
     if escaped == "Q":
         quoted, ends, _ = regex[position + 2 :].partition(r"\E")
-        text = "".join(_quoted(ord(c)) for c in quoted)
+        text = "".join(_quote(ord(c)) for c in quoted)
         return _Piece(text, position + 2 + len(quoted) + len(ends))
     return _group(regex, position) or _character(regex, position)[0]
 
@@ -203,7 +203,7 @@ def _class(regex: str, position: int) -> _Piece:
     first = position + 2 if regex.startswith("^", position + 1) else position + 1
     pieces, position = [regex[position:first]], first
     while not regex.startswith("]", position) or position == first:
-        piece = _named(regex, position) or _group(regex, position)
+        piece = _read_named_class(regex, position) or _group(regex, position)
         if piece is None:
             piece, low = _character(regex, position)
             if regex.startswith("-", piece.end) and not regex.startswith("-]", piece.end):
@@ -216,7 +216,7 @@ def _class(regex: str, position: int) -> _Piece:
     return _Piece("".join([*pieces, "]"]), position + 1)
 
 
-def _named(regex: str, position: int) -> _Piece | None:
+def _read_named_class(regex: str, position: int) -> _Piece | None:
     """Read a class such as ``[:alpha:]``, which stands in a class; None: there is none."""
     end = regex.find(":]", position) if regex.startswith("[:", position) else -1
     if end < 0:
@@ -249,7 +249,7 @@ def _character(regex: str, position: int) -> tuple[_Piece, int]:
     if position >= len(regex):
         raise _RefusedError("missing closing ]")
     if regex[position] != "\\":
-        return _Piece(_quoted(ord(regex[position])), position + 1), ord(regex[position])
+        return _Piece(_quote(ord(regex[position])), position + 1), ord(regex[position])
     if position + 1 == len(regex):
         raise _RefusedError("trailing backslash at end of expression")
     escaped, end = regex[position + 1], position + 2
@@ -264,10 +264,10 @@ def _character(regex: str, position: int) -> tuple[_Piece, int]:
         raise _RefusedError(_ESCAPE)
     if code > _LAST_CHARACTER:
         raise _RefusedError(_ESCAPE)
-    return _Piece(_quoted(code), end), code
+    return _Piece(_quote(code), end), code
 
 
-def _quoted(code: int) -> str:
+def _quote(code: int) -> str:
     """Write a character that stands for itself, inside a class and outside."""
     char = chr(code)
     return char if char.isascii() and (char.isalnum() or char in "_/ ,:") else rf"\x{{{code:x}}}"

@@ -49,30 +49,30 @@ class Rule(NamedTuple):
     advice: str
 
 
-def text(value: str) -> str:
+def sql_text(value: str) -> str:
     """Write a text in SQL; one with a quote (') has no backslash."""
     return f"r'{value}'" if "'" not in value else "'" + value.replace("'", "\\'") + "'"
 
 
-def says(template: str, *values: str) -> str:
+def sql_sentence(template: str, *values: str) -> str:
     """Write a sentence in SQL, with values, in SQL too, in the places of its {}; null if one is."""
     first, *others = template.split("{}")
-    parts = [text(first)]
+    parts = [sql_text(first)]
     for value, after in zip(values, others, strict=True):
-        parts += [f"cast({value} as string)", text(after)]
-    return f"concat({', '.join(part for part in parts if part != text(''))})"
+        parts += [f"cast({value} as string)", sql_text(after)]
+    return f"concat({', '.join(part for part in parts if part != sql_text(''))})"
 
 
 def member_rules() -> list[Rule]:
     """Rules over ``schemas.MEMBERS``, patterns resolved: one that is left is unusable."""
     return [
-        *(required(column) for column in ("group_id", "member_id")),
+        *(name_rule(column) for column in ("group_id", "member_id")),
         Rule(
             "topics_missing",
             "topics",
             "topics is null and topics_pattern is null and topics_regex is null",
-            text("null"),
-            text("give an empty array for a member that subscribes to nothing"),
+            sql_text("null"),
+            sql_text("give an empty array for a member that subscribes to nothing"),
         ),
         Rule(
             "topics_unnamed",
@@ -80,30 +80,30 @@ def member_rules() -> list[Rule]:
             # array_contains answers null where it finds nothing but meets a null.
             "topics is not null and coalesce(array_contains(topics, ''), true)",
             "to_json(topics)",
-            text("null and empty names are no topics: leave them out"),
+            sql_text("null and empty names are no topics: leave them out"),
         ),
         Rule(
             "topics_not_allowed",
             "topics",
             # One look at a member's list: a look at each of its names takes three times as long.
-            f"not array_contains(topics, '') and not rlike(to_json(topics), {text(_NAMES)})",
-            f"""concat('"', get(filter(topics, name -> {not_allowed("name")}), 0), '"')""",
-            text(NAME_ADVICE),
+            f"not array_contains(topics, '') and not rlike(to_json(topics), {sql_text(_NAMES)})",
+            f"""concat('"', get(filter(topics, name -> {is_refused_name("name")}), 0), '"')""",
+            sql_text(NAME_ADVICE),
         ),
         Rule(
             "topics_pattern_unusable",
             "topics_pattern",
             "topics_pattern is not null and topics is null",
-            shown("topics_pattern"),
+            sql_quoted("topics_pattern"),
             f"if({is_compiled('topics_pattern')} and {may_not_end_in_sql('topics_pattern')}, "
-            f"{text(UNENDING)}, {text(NO_PATTERN)})",
+            f"{sql_text(UNENDING)}, {sql_text(NO_PATTERN)})",
         ),
         Rule(
             "topics_pattern_and_topics",
             "topics_pattern",
             "topics_pattern is not null and topics is not null",
-            shown("topics_pattern"),
-            text("the member lists topics as well: a consumer has a pattern or a list"),
+            sql_quoted("topics_pattern"),
+            sql_text("the member lists topics as well: a consumer has a pattern or a list"),
         ),
         integer_rule("generation", least=-1, where=f"not {IS_CONSUMER_GROUP}"),
         integer_rule("generation", least=STATIC_AWAY, where=IS_CONSUMER_GROUP),
@@ -111,34 +111,34 @@ def member_rules() -> list[Rule]:
             "group_type_unknown",
             "group_type",
             f"group_type not in ('classic', '{CONSUMER}')",
-            shown("group_type"),
-            text("must be classic (null is the same) or consumer"),
+            sql_quoted("group_type"),
+            sql_text("must be classic (null is the same) or consumer"),
         ),
         integer_rule("member_seq", least=0),
         Rule(
             "client_unknown",
             "client",
             f"not {is_one_of('client', CLIENTS)}",
-            shown("client"),
-            text(f"must be one of {', '.join(CLIENTS)}; null is java"),
+            sql_quoted("client"),
+            sql_text(f"must be one of {', '.join(CLIENTS)}; null is java"),
         ),
         Rule(
             "subscription_unreadable",
             "subscription",
             IS_UNREADABLE,
             "hex(subscription)",
-            text("these bytes are no subscription to the topics of the member"),
+            sql_text("these bytes are no subscription to the topics of the member"),
         ),
         Rule(
             "assignor_of_another_client",
             "assignor",
             " or ".join(
-                f"client = '{client}' and assignor in ({', '.join(map(text, lacking))})"
+                f"client = '{client}' and assignor in ({', '.join(map(sql_text, lacking))})"
                 for client, names in ASSIGNORS_OF_CLIENT.items()
                 if (lacking := [name for name in ASSIGNORS if name not in names])
             ),
-            shown("assignor"),
-            text("the member's client has no assignor of that name"),
+            sql_quoted("assignor"),
+            sql_text("the member's client has no assignor of that name"),
         ),
     ]
 
@@ -150,7 +150,7 @@ def is_consumer_group() -> Column:
 
 def rules_of_topics(topics: DataFrame) -> list[Rule]:
     """Rules over ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``, whichever ``topics`` is."""
-    names = [required("topic"), _allowed()]
+    names = [name_rule("topic"), _topic_name_rule()]
     if "num_partitions" in topics.columns:
         return [*names, *_count_rules("num_partitions", PARTITIONS_OF_A_TOPIC)]
     return [*names, *_count_rules("partition", PARTITIONS_OF_A_TOPIC - 1)]
@@ -162,16 +162,16 @@ def owned_rules(*, names: bool = True, has_positions: bool = False) -> list[Rule
     ``has_positions``: it is ``schemas.OWNED_IN_ORDER``.
     """
     return [
-        *(required(column) for column in ("group_id", "member_id", "topic")),
-        *([_allowed()] if names else []),
+        *(name_rule(column) for column in ("group_id", "member_id", "topic")),
+        *([_topic_name_rule()] if names else []),
         *_count_rules("partition"),
         *([integer_rule("position", least=0)] if has_positions else []),
     ]
 
 
-def not_allowed(name: str) -> str:
+def is_refused_name(name: str) -> str:
     """Return in SQL whether Kafka refuses a non-empty name for a topic; null stays null."""
-    return f"not rlike({name}, {text(_WHOLE_NAME)})"
+    return f"not rlike({name}, {sql_text(_WHOLE_NAME)})"
 
 
 def any_broken(rules: list[Rule]) -> str:
@@ -179,20 +179,20 @@ def any_broken(rules: list[Rule]) -> str:
     return "(" + " or ".join(f"coalesce({rule.broken}, false)" for rule in rules) + ")"
 
 
-def required(column: str) -> Rule:
+def name_rule(column: str) -> Rule:
     """Require a name in each row."""
     return Rule(
         f"{column}_missing",
         column,
         f"{column} is null or {column} = ''",
-        shown(column),
-        text(f"every row needs a {column}, not null or empty"),
+        sql_quoted(column),
+        sql_text(f"every row needs a {column}, not null or empty"),
     )
 
 
-def _allowed() -> Rule:
-    broken = f"topic != '' and {not_allowed('topic')}"
-    return Rule("topic_not_allowed", "topic", broken, shown("topic"), text(NAME_ADVICE))
+def _topic_name_rule() -> Rule:
+    broken = f"topic != '' and {is_refused_name('topic')}"
+    return Rule("topic_not_allowed", "topic", broken, sql_quoted("topic"), sql_text(NAME_ADVICE))
 
 
 def _count_rules(column: str, most: int = INT_MAX) -> list[Rule]:
@@ -200,8 +200,8 @@ def _count_rules(column: str, most: int = INT_MAX) -> list[Rule]:
         f"{column}_missing",
         column,
         f"{column} is null",
-        text("null"),
-        text(f"every row needs a {column}"),
+        sql_text("null"),
+        sql_text(f"every row needs a {column}"),
     )
     return [missing, integer_rule(column, least=0, most=most)]
 
@@ -213,16 +213,16 @@ def integer_rule(column: str, *, least: int, most: int = INT_MAX, where: str = "
         column,
         f"({column} not between {least} and {most}) and {where}",
         f"cast({column} as string)",
-        text(f"must be a whole number from {least} to {most}"),
+        sql_text(f"must be a whole number from {least} to {most}"),
     )
 
 
 def is_one_of(column: str, names: Iterable[str]) -> str:
     """Return in SQL whether a string is one of these: null where it is null and there are some."""
-    listed = ", ".join(map(text, names))
+    listed = ", ".join(map(sql_text, names))
     return f"{column} in ({listed})" if listed else "false"
 
 
-def shown(column: str) -> str:
+def sql_quoted(column: str) -> str:
     """Show a string as messages do, in SQL: in quotes, or null."""
     return f"coalesce(concat('\"', {column}, '\"'), 'null')"

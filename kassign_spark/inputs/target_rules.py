@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.inputs.checks import Inputs, as_problems, broken_rows, given_differently
+from kassign_spark.inputs.checks import Inputs, broken_rows, given_differently, to_problems
 from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
 from kassign_spark.inputs.rules import (
     CONSUMER,
@@ -11,9 +11,9 @@ from kassign_spark.inputs.rules import (
     any_broken,
     is_consumer_group,
     owned_rules,
-    says,
-    shown,
-    text,
+    sql_quoted,
+    sql_sentence,
+    sql_text,
 )
 from kassign_spark.limits import MEMBERS_OF_A_GROUP
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, TARGET, TOPICS
@@ -34,9 +34,9 @@ def topic_id_rules() -> list[Rule]:
         Rule(
             "topic_id_unknown",
             "topic_id",
-            f"not rlike(topic_id, {text(_TOPIC_ID)})",
-            shown("topic_id"),
-            text("is not a topic id of Kafka: 22 characters of URL-safe base64"),
+            f"not rlike(topic_id, {sql_text(_TOPIC_ID)})",
+            sql_quoted("topic_id"),
+            sql_text("is not a topic id of Kafka: 22 characters of URL-safe base64"),
         )
     ]
 
@@ -48,7 +48,7 @@ def regex_rules() -> list[Rule]:
             "topics_regex_refused",
             "topics_regex",
             f"{REGEX_PROBLEM} is not null",
-            shown("topics_regex"),
+            sql_quoted("topics_regex"),
             REGEX_PROBLEM,
         )
     ]
@@ -108,38 +108,38 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
     twice = twice.where((F.col("rows") > 1) & F.col("position").isNotNull())
     shared = target.groupBy(*_PARTITION_KEY).agg(F.count("*").alias("rows"))
     problems = [
-        as_problems(
+        to_problems(
             foreign,
             "target_of_classic_group",
-            says(
+            sql_sentence(
                 f"table target, column group_id: {{}} is not of group_type {CONSUMER} in members: "
                 "only such groups have one",
-                shown("group_id"),
+                sql_quoted("group_id"),
             ),
         ),
-        as_problems(
+        to_problems(
             twice,
             "position_twice",
-            says(
+            sql_sentence(
                 "table target, column position: {} appears {} times for member {} of group {}: "
                 "give each place in a member's list once",
                 "position",
                 "rows",
-                shown("member_id"),
-                shown("group_id"),
+                sql_quoted("member_id"),
+                sql_quoted("group_id"),
             ),
             (*GROUP_KEY, "member_id"),
         ),
-        as_problems(
+        to_problems(
             shared.where("rows > 1"),
             "target_twice",
-            says(
+            sql_sentence(
                 "table target, column partition: {}-{} appears {} times of group {}: "
                 "the coordinator gives a partition to one member",
                 "topic",
                 "partition",
                 "rows",
-                shown("group_id"),
+                sql_quoted("group_id"),
             ),
             _PARTITION_KEY,
         ),
@@ -155,7 +155,7 @@ def consumer_problems(
     if inputs.has_regexes:
         problems.append(broken_rows(MEMBERS, with_regex_problems(members), regex_rules()))
     if "topic_id" in inputs.topics.columns:
-        details = [shown("least"), shown("most")]
+        details = [sql_quoted("least"), sql_quoted("most")]
         problems.append(broken_rows(TOPICS, inputs.topics, topic_id_rules()))
         problems.append(
             given_differently(inputs.topics, "topic_id", "differing_topic_ids", details)

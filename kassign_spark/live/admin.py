@@ -10,7 +10,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from kassign_spark.display import masked
+from kassign_spark.display import mask_address
 from kassign_spark.errors import ClusterError, KassignError, SettingsError
 from kassign_spark.live.client_properties import admin_settings
 from kassign_spark.live.receiving import net_client
@@ -62,12 +62,12 @@ def admin_client(bootstrap_server: str, properties: Mapping[str, str]) -> Iterat
                 "kafka_client": net_client,
             }
             create = partial(kafka.KafkaAdminClient, bootstrap_servers=servers)
-            admin = in_time(create, _BOOTSTRAP_MS + _GRACE_MS, **{**defaults, **settings})
+            admin = call_in_time(create, _BOOTSTRAP_MS + _GRACE_MS, **{**defaults, **settings})
             yield _InTime(admin, _BOOTSTRAP_MS + request_ms + _GRACE_MS)
         except KassignError:
             raise
         except Exception as error:  # whatever the library throws: its text may hold settings
-            message = _explained(
+            message = _explain_error(
                 error, connected=admin is not None, login="sasl_mechanism" in settings
             )
             plain = admin is None and "ssl_context" not in settings
@@ -80,7 +80,7 @@ def admin_client(bootstrap_server: str, properties: Mapping[str, str]) -> Iterat
         finally:
             if admin is not None:
                 with contextlib.suppress(errors.KafkaTimeoutError):
-                    in_time(admin.close, _GRACE_MS)
+                    call_in_time(admin.close, _GRACE_MS)
 
 
 def check_address(bootstrap_server: str) -> None:
@@ -120,7 +120,7 @@ def refuse_login(bootstrap_server: str) -> None:
     Raises:
         ClusterError: it has something before an ``@``.
     """
-    if (address := masked(bootstrap_server)) != bootstrap_server:
+    if (address := mask_address(bootstrap_server)) != bootstrap_server:
         raise ClusterError(
             f"bootstrap server {address!r}: has a login before its @; write host:port (several "
             "with commas), and the login into the client properties file (--command-config)"
@@ -137,7 +137,9 @@ def send(admin: Any, request: Any, **to: int) -> Any:
     return admin.in_time(call) if isinstance(admin, _InTime) else call()
 
 
-def in_time(call: Callable[..., Any], milliseconds: float, *arguments: Any, **named: Any) -> Any:
+def call_in_time(
+    call: Callable[..., Any], milliseconds: float, *arguments: Any, **named: Any
+) -> Any:
     """Call, and wait for the answer no longer than that.
 
     Raises:
@@ -171,7 +173,7 @@ class _InTime:
 
     def in_time(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         """Call what is not one of the client's own methods."""
-        return in_time(call, self._milliseconds, *arguments, **named)
+        return call_in_time(call, self._milliseconds, *arguments, **named)
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._admin, name)
@@ -188,7 +190,7 @@ def batches(items: Sequence[Any], size: int = 100) -> Iterator[Sequence[Any]]:
         yield items[start : start + size]
 
 
-def _explained(error: Exception, *, connected: bool, login: bool) -> str:
+def _explain_error(error: Exception, *, connected: bool, login: bool) -> str:
     """Explain an error by its class and say what to check: its text may contain settings."""
     from kafka import errors
 

@@ -71,7 +71,7 @@ def stable_groups(
         done = 0
         for broker, names in listed.items():
             for batch in batches(names):
-                for group_id, group in _described(admin, batch, broker).items():
+                for group_id, group in _describe_groups(admin, batch, broker).items():
                     if isinstance(group, ClassicGroup):
                         stable[group_id] = group
                         reasons.pop(group_id, None)
@@ -107,7 +107,9 @@ def _names(admin: Any, broker: int, pending: set[str] | None, reasons: dict[str,
     return sorted(names)
 
 
-def _described(admin: Any, names: Sequence[str], broker: int) -> dict[str, ClassicGroup | _Omitted]:
+def _describe_groups(
+    admin: Any, names: Sequence[str], broker: int
+) -> dict[str, ClassicGroup | _Omitted]:
     from kafka.protocol.admin import DescribeGroupsRequest
 
     request = DescribeGroupsRequest(groups=[*names], include_authorized_operations=False)

@@ -117,10 +117,10 @@ def refuse_fragments(keys: Iterable[str]) -> None:
     """
     fragments = [key for key in keys if not (getattr(key, "is_assigned", True) and "." in key)]
     if fragments:
-        raise SettingsError(f"client properties: {_unnamed(fragments)}")
+        raise SettingsError(f"client properties: {_name_lines(fragments)}")
 
 
-def _unnamed(keys: Iterable[str]) -> str:
+def _name_lines(keys: Iterable[str]) -> str:
     """Return the lines of keys that cannot be named in a message; empty where there are none."""
     unnamed = [key for key in keys if not _can_be_named(key)]
     if not unnamed:
@@ -136,11 +136,11 @@ def _can_be_named(key: str) -> bool:
     return _SETTING.fullmatch(key) is not None and getattr(key, "is_assigned", True)
 
 
-def _unsupported(keys: Iterable[str]) -> list[str]:
+def _find_unsupported(keys: Iterable[str]) -> list[str]:
     """A problem for each key that has a name, and one for all others."""
     keys = sorted(keys)
     problems = [f"{key} is not supported" for key in keys if _can_be_named(key)]
-    return [*problems, *filter(None, [_unnamed(keys)])]
+    return [*problems, *filter(None, [_name_lines(keys)])]
 
 
 def admin_settings(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -178,11 +178,11 @@ def admin_settings(properties: Mapping[str, str]) -> dict[str, Any]:
             settings |= translated
             problems += reasons
         elif security and protocol in _PROTOCOLS:
-            keys = ", ".join(sorted(filter(_can_be_named, security))) or _unnamed(security)
+            keys = ", ".join(sorted(filter(_can_be_named, security))) or _name_lines(security)
             problems.append(f"{keys}: security.protocol is not one that uses {needed}")
     if left.pop("bootstrap.servers", None) is not None:
         problems.append("bootstrap.servers: give the address as --bootstrap-server instead")
-    problems += _unsupported(left)
+    problems += _find_unsupported(left)
     if problems:
         raise SettingsError("client properties: " + "; ".join(problems))
     return settings
@@ -226,7 +226,7 @@ def _unescape(text: str) -> str:
 def _sasl_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
     mechanism = properties.pop("sasl.mechanism", "GSSAPI")  # Kafka's default
     jaas = properties.pop("sasl.jaas.config", None)
-    problems = _unsupported(properties)
+    problems = _find_unsupported(properties)
     module = _LOGIN_MODULES.get(mechanism)
     if module is None:
         return {}, [*problems, f"sasl.mechanism must be one of {', '.join(_LOGIN_MODULES)}"]
@@ -291,5 +291,5 @@ def _tls_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]
             is_missing = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
             reason = "the file cannot be read" if is_missing else "no PEM that can be used"
             problems.append(f"{key}: {reason}")
-    problems += _unsupported(properties)
+    problems += _find_unsupported(properties)
     return {"ssl_context": context}, problems

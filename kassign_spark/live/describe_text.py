@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cache
 from typing import NamedTuple
 
-from kassign_spark.display import plural, shown
+from kassign_spark.display import format_value, plural
 from kassign_spark.errors import InputError
 from kassign_spark.live.text_lines import Text
 
@@ -117,12 +117,14 @@ def read_groups(text: Text, group_id: str | None = None) -> tuple[list[Section],
         elif header is None:
             raise InputError(
                 f"{where}: is not a line of kafka-consumer-groups.sh --describe: "
-                f"{shown(line.strip())}"
+                f"{format_value(line.strip())}"
             )
         else:
             cells = _cells(line, where, header)
             if group_id is not None and cells.setdefault("GROUP", group_id) != group_id:
-                raise InputError(f"{where}: is of group {shown(cells['GROUP'])}, not {group_id!r}")
+                raise InputError(
+                    f"{where}: is of group {format_value(cells['GROUP'])}, not {group_id!r}"
+                )
             sections[-1].rows.append(Row(where, cells))
     return sections, remarks
 
@@ -144,7 +146,9 @@ def parse_assignment(cell: str, row: Row) -> list[tuple[str, int]] | None:
         match = _TOPIC_PARTITIONS.fullmatch(part)
         numbers = (match[2] if match[3] is None else match[3]).split(",") if match else [""]
         if match is None or not all(re.fullmatch(r"[0-9]{1,10}", number) for number in numbers):
-            raise InputError(f"{row.where}: {shown(part)} is not a topic with its partitions")
+            raise InputError(
+                f"{row.where}: {format_value(part)} is not a topic with its partitions"
+            )
         partitions += [(match[1], int(number)) for number in numbers]
     return partitions
 
@@ -169,7 +173,7 @@ def _columns(line: str, where: str) -> tuple[str, ...] | None:
         return None
     for name in names:
         if name not in _CELLS:
-            raise InputError(f"{where}: column {shown(name)} is unknown")
+            raise InputError(f"{where}: column {format_value(name)} is unknown")
         if names.count(name) > 1:
             raise InputError(f"{where}: column {name} appears twice")
     if not any(columns_of_kind <= set(names) for columns_of_kind in _KINDS.values()):
@@ -245,5 +249,5 @@ def _refuse(line: str, where: str, header: _Header, values: list[str], fits: lis
     for column, cell, fit in zip(header.columns, values, fits, strict=True):
         if not fit:
             kind = "number" if _CELLS[column] in (_NUMBER, _COUNT) else f"{column} of such a text"
-            raise InputError(f"{where}, column {column}: {shown(cell)} is not a {kind}")
+            raise InputError(f"{where}, column {column}: {format_value(cell)} is not a {kind}")
     raise InputError(f"{where}: its cells are not below the header's ({header.where})")

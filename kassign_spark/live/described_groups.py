@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kassign_spark.display import plural, shown
+from kassign_spark.display import format_value, plural
 from kassign_spark.errors import InputError
 from kassign_spark.live.describe_text import (
     NO_MEMBERS,
@@ -105,7 +105,7 @@ def group_states(sections: Iterable[Section], remarks: Iterable[Remark]) -> list
     """
     groups: dict[str, DescribedGroup] = {}
     for section in sections:
-        for group_id, rows in _by_group(section.rows):
+        for group_id, rows in _iterate_groups(section.rows):
             group = groups.setdefault(group_id, DescribedGroup(group_id))
             {"members": _add_members, "offsets": _add_offsets, "states": _add_state}[section.kind](
                 group, rows, section.at
@@ -119,7 +119,7 @@ def group_states(sections: Iterable[Section], remarks: Iterable[Remark]) -> list
     return [groups[name] for name in sorted(groups)]
 
 
-def _by_group(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
+def _iterate_groups(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row.cells["GROUP"], []).append(row)
@@ -245,8 +245,8 @@ def _refuse_other_members(
     ]:
         where = (before.get(member_id) or after[member_id]).where
         raise InputError(
-            f"group {group_id!r}: member {shown(member_id)} of {where} is in no other of its "
-            f"tables of members: {_ONE_MOMENT}"
+            f"group {group_id!r}: member {format_value(member_id)} of {where} is in no other of "
+            f"its tables of members: {_ONE_MOMENT}"
         )
 
 

@@ -205,7 +205,7 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
         member_rows = [(*r, *tables.sent.get((r[1], r[2]), (None, None))) for r in member_rows]
     members = frame(member_rows, StructType(known_of_members))
     return Snapshot(
-        _in_order(with_clients(members)) if tables.sent else members,
+        _sort_members(with_clients(members)) if tables.sent else members,
         frame(tables.topics, TOPICS.columns),
         frame(tables.owned, OWNED.columns),
         frame(tables.target, TARGET.columns) if has_new else None,
@@ -215,7 +215,7 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
     )
 
 
-def _in_order(members: DataFrame) -> DataFrame:
+def _sort_members(members: DataFrame) -> DataFrame:
     return members.select(*(name for name in MEMBERS.columns.names if name in members.columns))
 
 

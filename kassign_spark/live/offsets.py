@@ -59,7 +59,7 @@ def read_offsets(
     ``topics_of`` are the topics that each group reads; those that do not exist are passed over.
     ``described`` are the cluster's topics with their partitions and leaders.
     """
-    committed, group_reasons = _committed(admin, brokers, sorted(topics_of), progress)
+    committed, group_reasons = _read_committed(admin, brokers, sorted(topics_of), progress)
     topic_names = {topic for topics in topics_of.values() for topic in topics}
     partitions = {
         topic["name"]: sorted(p["partition_index"] for p in topic["partitions"])
@@ -86,7 +86,7 @@ def _row(group: str | None, partition: Partition, ends: _Ends, committed: int | 
     return (group, *partition, ends.begin, ends.end, committed, ends.as_of)
 
 
-def _committed(
+def _read_committed(
     admin: Any, brokers: Sequence[int], groups: Sequence[str], progress: Callable[[str], None]
 ) -> tuple[dict[str, dict[Partition, int]], dict[str, str]]:
     """Return the committed offsets of each group, and the groups that could not be read.
@@ -154,7 +154,7 @@ def _ends(
         if attempt:
             time.sleep(_PAUSE_SECONDS)
             described = admin.describe_topics(sorted({topic for topic, _ in pending}))
-        for leader, partitions in sorted(_by_leader(described, pending).items()):
+        for leader, partitions in sorted(_group_by_leader(described, pending).items()):
             if leader < 0:
                 reasons |= dict.fromkeys(partitions, "it has no leader")
                 continue
@@ -172,7 +172,7 @@ def _ends(
     return known, {key: reasons[key] for key in sorted(reasons) if key not in known}
 
 
-def _by_leader(
+def _group_by_leader(
     described: Iterable[Mapping[str, Any]], partitions: Collection[Partition]
 ) -> dict[int, list[Partition]]:
     leaders: dict[int, list[Partition]] = defaultdict(list)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from kassign_spark.display import shown
+from kassign_spark.display import format_value
 from kassign_spark.errors import InputError
 
 LARGEST_FILE = 256 * 2**20
@@ -89,5 +89,5 @@ def whole_number(text: str, where: str, largest: int) -> int:
         InputError: it is none, or larger; ``where`` begins the text.
     """
     if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > largest:
-        raise InputError(f"{where}: {shown(text)} is not a whole number from 0 to {largest}")
+        raise InputError(f"{where}: {format_value(text)} is not a whole number from 0 to {largest}")
     return int(text)

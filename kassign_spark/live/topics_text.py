@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
-from kassign_spark.display import shown
+from kassign_spark.display import format_value
 from kassign_spark.errors import InputError
 from kassign_spark.live.text_lines import Text, whole_number
 
@@ -53,7 +53,8 @@ def read_described_topics(text: Text) -> dict[str, DescribedTopic]:
             topic.leaders[partition] = None if match[3].startswith("-") else leader
         elif not _ERROR.match(line.strip()):
             raise InputError(
-                f"{where}: is not a line of kafka-topics.sh --describe: {shown(line.strip())}"
+                f"{where}: is not a line of kafka-topics.sh --describe: "
+                f"{format_value(line.strip())}"
             )
     for name, topic in topics.items():
         if topic.leaders and len(topic.leaders) != topic.num_partitions:

@@ -15,7 +15,7 @@ from kassign_spark.log.messages import (
     STICKY_USER_DATA,
     SUBSCRIPTION,
 )
-from kassign_spark.log.records import Part, Records, assigned, part, repeated
+from kassign_spark.log.records import Part, Records, expand_assigned, part, repeat_columns
 from kassign_spark.log.value_columns import Columns, Items, items, numbers, spans, spread, take
 from kassign_spark.log.values import binary, ids, lists_of_texts, not_negative, texts
 from kassign_spark.log.versions import UnreadMessages, read_versioned
@@ -76,7 +76,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     )
     generation, claimed = _claims(source, subscriptions, is_sticky, is_cooperative_sticky)
     record = present.record[row]
-    of_group = repeated(group, row)
+    of_group = repeat_columns(group, row)
     member = {name: of_group[name] for name in ("group_id", "generation", "offset")}
     member |= {"member_id": texts(source, spans(members["member_id"]))}
     member_rows = part(
@@ -98,7 +98,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     if owned:
         lists += [("owned", lists_of_role) for lists_of_role in claimed]
     made = [
-        assigned(
+        expand_assigned(
             record,
             lists_of_role,
             {"topic": texts(source, spans(lists_of_role["topic"]))},

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from kassign_spark.log import log_schemas
 from kassign_spark.log.messages import MEMBER_STATES
-from kassign_spark.log.records import Part, Records, assigned, part, repeated
+from kassign_spark.log.records import Part, Records, expand_assigned, part, repeat_columns
 from kassign_spark.log.value_columns import items, spans
 from kassign_spark.log.values import ids, lists_of_texts, not_negative, texts
 
@@ -33,7 +33,7 @@ def topics(records: Records) -> list[Part]:
             topic=texts(source, spans(listed["topic"])),
             topic_id=ids(source, spans(listed["topic_id"])),
             num_partitions=listed["num_partitions"],
-            **repeated({"group_id": present.text("group_id"), **present.place()}, row),
+            **repeat_columns({"group_id": present.text("group_id"), **present.place()}, row),
         ),
         tombstones.part(log_schemas.LOG_TOPICS),
     ]
@@ -95,5 +95,5 @@ def _owned_parts(records: Records, *roles: str, **generation: pa.Array) -> list[
     for role in roles:
         owned = items(values[role])
         named = {"topic_id": ids(present.batch.values, spans(owned["topic_id"]))}
-        parts.append(assigned(present.record, owned, named, role, **member))
+        parts.append(expand_assigned(present.record, owned, named, role, **member))
     return parts

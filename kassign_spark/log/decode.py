@@ -13,7 +13,7 @@ from kassign_spark.log import classic_records, consumer_records, log_schemas
 from kassign_spark.log.classic_records import OTHER_PROTOCOL
 from kassign_spark.log.cursor import FINE, REASONS, SHORT, Cursors, Ints, Span, distinct
 from kassign_spark.log.messages import KINDS, OF_GROUP, OTHER_KINDS
-from kassign_spark.log.records import ARROW_SCHEMAS, Part, RawRecords, Records, ordered, part
+from kassign_spark.log.records import ARROW_SCHEMAS, Part, RawRecords, Records, part, sort_parts
 from kassign_spark.log.value_columns import spans
 from kassign_spark.log.values import texts
 from kassign_spark.log.versions import UnreadMessages, read_keys, read_versioned
@@ -109,7 +109,7 @@ def _decode(batch: RawRecords, *, owned: bool) -> list[pa.Table]:
         else:
             made = _ROWS[number](records)
         parts += made
-    tables = [ordered(name, parts) for name in DecodedTables._fields[:-1]]
+    tables = [sort_parts(name, parts) for name in DecodedTables._fields[:-1]]
     return [*tables, pa.concat_tables([_unread(batch, some) for some in unread])]
 
 

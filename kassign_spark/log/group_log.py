@@ -13,7 +13,7 @@ from kassign_spark.conforming import declare
 from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.log import log_schemas
 from kassign_spark.log.decode import decode_subscriptions, decode_table
-from kassign_spark.log.kafka_source import READERS, explained, read_topic
+from kassign_spark.log.kafka_source import READERS, explain_source_error, read_topic
 from kassign_spark.schemas import Table
 from kassign_spark.spark_errors import NO_PARQUET, SparkError, raised_as, spark_message
 from kassign_spark.spark_versions import error_condition
@@ -135,12 +135,12 @@ def read_group_log(
     check_workers(spark)
     if isinstance(path_or_options, Mapping):
         records = read_topic(path_or_options, spark, stream=stream)
-        records = _declared(records)
+        records = _declare_columns(records)
         if not stream:
             _check_there(records, path_or_options)
     else:
         path = os.fspath(path_or_options)
-        records = _declared(_read_files(path, spark, stream=stream))
+        records = _declare_columns(_read_files(path, spark, stream=stream))
         if not stream:
             _check_files(records, path, may_be_empty=False)
     return group_log(records, owned=owned)
@@ -149,10 +149,10 @@ def read_group_log(
 def group_log(records: DataFrame, *, owned: bool = False) -> GroupLog:
     """Return the tables of raw records, which are not looked at before."""
     tables = [
-        _decoded(records.where(of_types(_TYPES[table.name])), table, owned=owned)
+        _decode_records(records.where(has_type(_TYPES[table.name])), table, owned=owned)
         for table in log_schemas.DECODED
     ]
-    unread = _decoded(records, log_schemas.EACH_UNREAD, owned=owned).drop("offset")
+    unread = _decode_records(records, log_schemas.EACH_UNREAD, owned=owned).drop("offset")
     if not records.isStreaming:
         by = ("kind", "version", "reason", "group_id")
         unread = unread.groupBy(*by).agg(F.sum("count").alias("count"))
@@ -166,11 +166,11 @@ def sent_subscriptions(records: DataFrame) -> DataFrame:
         for batch in batches:
             yield from decode_subscriptions(batch).to_batches()
 
-    of_groups = records.where(of_types((2,)))
+    of_groups = records.where(has_type((2,)))
     return of_groups.mapInArrow(rows, log_schemas.SUBSCRIPTIONS.columns)
 
 
-def _declared(records: DataFrame) -> DataFrame:
+def _declare_columns(records: DataFrame) -> DataFrame:
     """The columns of raw records; those that may be null have to be there all the same.
 
     Whoever reads the log of a cluster leaves groups of its own in it; those are left out.
@@ -187,13 +187,13 @@ def _declared(records: DataFrame) -> DataFrame:
     return declare(records, log_schemas.RECORDS).where(~begins.eqNullSafe(F.lit(READERS.encode())))
 
 
-def of_types(types: Iterable[int]) -> Column:
+def has_type(types: Iterable[int]) -> Column:
     """Return whether keys of records begin with these bytes, by Spark's own expression."""
     heads = [F.lit(number.to_bytes(2, "big")) for number in types]
     return F.substring("key", 1, 2).isin(*heads)
 
 
-def _decoded(records: DataFrame, table: Table, *, owned: bool) -> DataFrame:
+def _decode_records(records: DataFrame, table: Table, *, owned: bool) -> DataFrame:
     name = table.name
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -212,7 +212,7 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
         if stream:
             folder = f"{path}/{log_schemas.RECORDS.name}" if inside else path
             frame = spark.read.parquet(folder)
-            _check_files(_declared(frame), path, may_be_empty=True)
+            _check_files(_declare_columns(frame), path, may_be_empty=True)
             return spark.readStream.schema(frame.schema).parquet(folder)
         return read_table(spark, path, log_schemas.RECORDS) if inside else spark.read.parquet(path)
     except SparkError as error:
@@ -231,7 +231,7 @@ def _check_there(records: DataFrame, options: Mapping[str, str]) -> None:
     try:
         empty = records.isEmpty()
     except SparkError as error:
-        raise explained(error, options) from None
+        raise explain_source_error(error, options) from None
     if empty:
         raise InputError(f"topic {OFFSETS_TOPIC}: holds no record: no group has ever committed")
 

@@ -91,7 +91,7 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
         records = reader.options(**settings).load()
         _ = records.schema  # a server of Spark Connect looks for the source when it is asked
     except SparkError as error:
-        raise explained(error, options) from None
+        raise explain_source_error(error, options) from None
     # It counts when the frame is computed, so it cannot be ours for a moment.
     if str(spark.conf.get(BY_CONSUMER, "false")).lower() != "true":
         raise SettingsError(
@@ -103,7 +103,7 @@ def read_topic(options: Mapping[str, str], spark: SparkSession, *, stream: bool)
     return records
 
 
-def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
+def explain_source_error(error: Exception, options: Mapping[str, str]) -> KassignError:
     """Explain an error in one line, without a text that may contain settings."""
     text = " ".join([str(error), *_classes(error)])
     if "Failed to find data source: kafka" in text or "DATA_SOURCE_NOT_FOUND" in text:
@@ -123,13 +123,13 @@ def explained(error: Exception, options: Mapping[str, str]) -> KassignError:
 
 @contextmanager
 def kafka_errors(source: str | Mapping[str, str]) -> Iterator[None]:
-    """Raise what a Java client throws, while a cluster's log is read, as ``explained`` says it."""
+    """Explain with ``explain_source_error`` what a Java client throws while it reads a log."""
     try:
         yield
     except SparkError as error:
         text = " ".join([str(error), *_classes(error)])
         if isinstance(source, Mapping) and "org.apache.kafka.c" in text:  # clients and common
-            raise explained(error, source) from None
+            raise explain_source_error(error, source) from None
         raise
 
 

@@ -8,12 +8,12 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.inputs.client_families import with_clients
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.live.consumer_protocol_groups import NOT_ASKED_FOR
 from kassign_spark.log.decode import NO_DAMAGE
-from kassign_spark.log.group_log import group_log, of_types, sent_subscriptions
+from kassign_spark.log.group_log import group_log, has_type, sent_subscriptions
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table
 from kassign_spark.tables.snapshots import Snapshot
 
@@ -68,12 +68,12 @@ def newest_state(
     """
     named = has_cluster_id(topics)
     topics = conform(topics, TOPICS)
-    newest = hold(_newest(records)).frame
+    newest = materialize(_newest(records)).frame
     log = group_log(newest)
     groups = log.generations.where("NOT is_tombstone")
     members = log.log_members.where("NOT is_tombstone")
     unread = log.unread.where(~F.col("reason").isin(*NO_DAMAGE)).drop("version")
-    reasons = hold(_reasons(groups, members, unread, consumer_groups)).frame
+    reasons = materialize(_reasons(groups, members, unread, consumer_groups)).frame
     fine = reasons.where("reason IS NULL").select("group_id")
     omitted = reasons.where("reason IS NOT NULL AND group_id IS NOT NULL")
     damage = reasons.selectExpr("group_id", "inline(unread)")
@@ -83,17 +83,17 @@ def newest_state(
     )
     consumer = _consumer(groups, members).join(fine, "group_id", "left_semi")
     cluster = topics.agg(F.max(CLUSTER_ID).alias(CLUSTER_ID))
-    whole = hold(classic.unionByName(consumer, allowMissingColumns=True)).frame
-    assignment = _named(log.log_assignment, topics)
-    assigned = hold(assignment.join(whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi")).frame
+    whole = materialize(classic.unionByName(consumer, allowMissingColumns=True)).frame
+    assignment = _name_topics(log.log_assignment, topics)
+    assigned = materialize(assignment.join(whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi")).frame
 
     def table(frame: DataFrame, result: Table) -> DataFrame:
-        return answer(frame.crossJoin(F.broadcast(cluster)), result, has_cluster_id=named)
+        return to_result(frame.crossJoin(F.broadcast(cluster)), result, has_cluster_id=named)
 
     of_new = () if consumer_groups else ("topics_regex", "group_type")
     snapshot = Snapshot(
         table(whole, MEMBERS).drop("capacity", *of_new),
-        answer(topics, TOPICS, has_cluster_id=named),
+        to_result(topics, TOPICS, has_cluster_id=named),
         table(assigned.where("role IN ('assigned', 'revoking')"), OWNED),
         table(assigned.where("role = 'target'"), TARGET) if consumer_groups else None,
     )
@@ -105,7 +105,7 @@ def _newest(records: DataFrame) -> DataFrame:
     columns = [name for name in records.columns if name != "key"]
     last: Column = F.max_by(F.struct(*columns), "offset")
     # A key that is of no known type may have been one of them.
-    of_state = records.where(of_types(_STATE_TYPES) | ~F.coalesce(of_types(_KNOWN), F.lit(False)))
+    of_state = records.where(has_type(_STATE_TYPES) | ~F.coalesce(has_type(_KNOWN), F.lit(False)))
     return of_state.groupBy("key").agg(last.alias("last")).select("key", "last.*")
 
 
@@ -189,7 +189,7 @@ def _consumer(groups: DataFrame, members: DataFrame) -> DataFrame:
     )
 
 
-def _named(assignment: DataFrame, topics: DataFrame) -> DataFrame:
+def _name_topics(assignment: DataFrame, topics: DataFrame) -> DataFrame:
     """Partitions with their topics' names; without those of topics that exist no more."""
     names = topics.where("topic_id IS NOT NULL").select("topic_id", F.col("topic").alias("name"))
     return (

@@ -145,7 +145,7 @@ def part(table: Table, record: Ints, /, **columns: Any) -> Part:
     return Part(table.name, record, pa.Table.from_arrays(arrays, schema=schema))
 
 
-def assigned(
+def expand_assigned(
     record: Ints, lists: Items, topics: Mapping[str, pa.Array], role: str, **of_row: pa.Array
 ) -> Part:
     """Rows of ``log_assignment`` from lists of topics, each with its partitions.
@@ -163,14 +163,14 @@ def assigned(
     return part(
         log_schemas.LOG_ASSIGNMENT,
         record[row],
-        **repeated(topics, topic),
-        **repeated(of_row, row),
+        **repeat_columns(topics, topic),
+        **repeat_columns(of_row, row),
         role=role,
         partition=partitions[""],
     )
 
 
-def repeated(columns: Mapping[str, Any], row: Ints) -> dict[str, Any]:
+def repeat_columns(columns: Mapping[str, Any], row: Ints) -> dict[str, Any]:
     """Columns for the elements of lists, which are of these rows; one value for all stays."""
     rows = pa.array(row)
     return {
@@ -179,7 +179,7 @@ def repeated(columns: Mapping[str, Any], row: Ints) -> dict[str, Any]:
     }
 
 
-def ordered(table: str, parts: list[Part]) -> pa.Table:
+def sort_parts(table: str, parts: list[Part]) -> pa.Table:
     """Sort the rows of all parts of a table into the order of their records."""
     of_table = [part for part in parts if part.table == table and len(part.record)]
     if not of_table:

@@ -61,15 +61,15 @@ def spread(columns: Columns, rows: Ints, count: int) -> Columns:
 
 def _spread(column: Column, rows: Ints, count: int) -> Column:
     if isinstance(column, Items):
-        return Items(_filled(0, column.counts, rows, count), column.columns)
+        return Items(_fill_values(0, column.counts, rows, count), column.columns)
     if isinstance(column, Span):
         # A start stays within the bytes, whatever is looked up there.
-        start = _filled(0, column.start, rows, count)
-        return Span(start, _filled(-1, column.length, rows, count))
-    return _filled(-1, column, rows, count)
+        start = _fill_values(0, column.start, rows, count)
+        return Span(start, _fill_values(-1, column.length, rows, count))
+    return _fill_values(-1, column, rows, count)
 
 
-def _filled(elsewhere: int, values: Ints, rows: Ints, count: int) -> Ints:
+def _fill_values(elsewhere: int, values: Ints, rows: Ints, count: int) -> Ints:
     whole = np.full(count, elsewhere, dtype=np.int64)
     whole[rows] = values
     return whole

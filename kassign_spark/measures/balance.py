@@ -11,11 +11,11 @@ from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.task_sizes import tasks_of
 from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.patterns import with_topics
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.measures.balance_tasks import balance_in_tasks
 from kassign_spark.measures.weighted_loads import MISSING, Weighing
 from kassign_spark.plans.weight_rows import check_weight_options, refuse_weights, refused_groups
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED, TOPICS, WEIGHTS
 
 
@@ -100,14 +100,14 @@ def balance(
         weighing = Weighing(known_weights, missing_weight, base_weight)
     whole = _without_unknown(balance_in_tasks(*known, tasks=tasks, weighing=weighing), known)
     if weighing is not None:
-        whole = _fully_weighed(whole)
+        whole = _check_weighed(whole)
     form = "balance" if weights is None else "balance.weighted"
-    return answer(whole, form, has_cluster_id=has_cluster_id(members))
+    return to_result(whole, form, has_cluster_id=has_cluster_id(members))
 
 
-def _fully_weighed(measured: DataFrame) -> DataFrame:
+def _check_weighed(measured: DataFrame) -> DataFrame:
     """Hold what was measured, and refuse groups that lack weights."""
-    whole, counts = hold(measured, {"missing": F.sum(MISSING)})
+    whole, counts = materialize(measured, {"missing": F.sum(MISSING)})
     if counts["missing"]:
         rows = whole.where(F.col(MISSING) > 0).orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
         listed = refused_groups(

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.numbers import Flags, Longs, find, key
-from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.rows import run_in_tasks
 from kassign_spark.groups.task_rows import (
     ASSIGNED,
     MEMBER,
@@ -23,7 +23,7 @@ from kassign_spark.groups.task_rows import (
     TaskTable,
     count,
     encode_together,
-    listed,
+    flatten_lists,
     member_places,
     one_piece,
     rows,
@@ -76,12 +76,12 @@ def balance_in_tasks(
     value = {} if weighing is None else VALUE
     table = union_by_name((rows(frame, kind, **value) for frame, kind in kinds))
     if weighing is None:
-        return in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
+        return run_in_tasks(table, one_piece(measure_arrow), MEASURED, tasks)
     table = weighed_rows(table, assigned, weighing.weights)
     kernel = partial(measure_arrow, missing=weighing.missing, base=weighing.base)
     further = ", ".join(f"{name} {kind}" for name, kind in WEIGHED.items())
     schema = f"{MEASURED}, {further}, {MISSING} bigint"
-    return in_tasks(table, one_piece(kernel), schema, tasks)
+    return run_in_tasks(table, one_piece(kernel), schema, tasks)
 
 
 def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float = 0.0) -> pa.Table:
@@ -181,7 +181,7 @@ def _crosses(table: pa.Table, read: TaskTable, holdings: AssignedHoldings) -> Fl
     """Return whether the partition of an assigned row has known racks and none is its member's."""
     row_member, assigned = holdings.row_member, holdings.assigned_rows
     of_rows = table["rack_id"].take(pa.array(holdings.member_rows))
-    racks = listed(table["texts"], assigned)
+    racks = flatten_lists(table["texts"], assigned)
     rack_id, rack = encode_together(of_rows, racks.text)
     has_rack = pc.fill_null(pc.binary_length(of_rows), 0).to_numpy() > 0
     of_member = np.zeros(len(row_member) + 1, np.int64)  # the last one: of nobody

@@ -58,7 +58,7 @@ def judge(
     groups, group = np.unique(group, return_inverse=True)
     topic, member = (np.unique(codes, return_inverse=True)[1] for codes in (topic, member))
     first = np.flatnonzero(np.diff(topic, prepend=-1))
-    best = _merged(topic, member, owned, supply[first], first)
+    best = _merge_topics(topic, member, owned, supply[first], first)
     of_group = group[best.row]
     kept = settle(best.topic, best.member, best.owned, best.supply, np.arange(len(best.supply)))
     assert is_balanced(best.topic, best.member, kept).all()
@@ -94,7 +94,9 @@ class _Merged(NamedTuple):
     row: Longs
 
 
-def _merged(topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Longs) -> _Merged:
+def _merge_topics(
+    topic: Longs, member: Longs, owned: Longs, supply: Longs, first: Longs
+) -> _Merged:
     """Merge topics, which changes no count that matters: whoever may take one may take all."""
     last = np.append(first[1:], len(topic))
     numbers: dict[bytes, int] = {}

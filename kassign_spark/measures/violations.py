@@ -9,15 +9,15 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.task_sizes import tasks_of
-from kassign_spark.inputs.checks import conform_inputs, resolved
-from kassign_spark.inputs.rules import says
+from kassign_spark.inputs.checks import conform_inputs, resolve_topics
+from kassign_spark.inputs.rules import sql_sentence
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.measures.violations_tasks import (
     HIDDEN_TOPIC,
     UNKNOWN_TOPIC,
     broken_in_tasks,
 )
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 
 
@@ -59,9 +59,9 @@ def plan_violations(
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs, assigned = conform_inputs(members, topics, owned), conform(assignment, ASSIGNMENT)
     tasks = tasks_of(assigned, inputs.members, inputs.owned)
-    subscribing, sizes = resolved(inputs).members, _sizes(inputs.topics)
+    subscribing, sizes = resolve_topics(inputs).members, _sizes(inputs.topics)
     broken = broken_in_tasks(assigned, subscribing, inputs.owned, sizes=sizes, tasks=tasks)
-    return answer(_with_details(broken), "violations", has_cluster_id=has_cluster_id(members))
+    return to_result(_with_details(broken), "violations", has_cluster_id=has_cluster_id(members))
 
 
 def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> DataFrame:
@@ -70,7 +70,7 @@ def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> Da
     Returns:
         The columns of ``violations``, a row per member and topic, with the least of its partitions.
     """
-    inputs = resolved(conform_inputs(members, topics, owned))
+    inputs = resolve_topics(conform_inputs(members, topics, owned))
     subscribing = inputs.members.select(*GROUP_KEY, "member_id", F.explode("topics").alias("topic"))
     key = [*GROUP_KEY, "member_id", "topic"]
     claims = conform(owned, OWNED).join(subscribing.distinct(), on=key, how="left_semi")
@@ -78,13 +78,13 @@ def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> Da
     counted = hidden.groupBy(*key).agg(
         F.min("partition").cast("int").alias("partition"), F.count("*").alias("rows")
     )
-    detail = says(
+    detail = sql_sentence(
         "owns {} of its partitions, and the table topics does not have it: deleted, or the "
         "snapshot may not describe it; then Kafka assigns them, and the plan does not",
         "rows",
     )
     problems = counted.withColumns({"rule": F.lit(HIDDEN_TOPIC), "detail": F.expr(detail)})
-    return answer(problems, "violations", has_cluster_id=has_cluster_id(members))
+    return to_result(problems, "violations", has_cluster_id=has_cluster_id(members))
 
 
 def _with_details(broken: DataFrame) -> DataFrame:

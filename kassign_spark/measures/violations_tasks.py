@@ -12,18 +12,18 @@ from pyspark.sql import functions as F
 
 from kassign_spark.groups.group_names import with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, dense, find, key, rows_by
-from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.rows import run_in_tasks
 from kassign_spark.groups.task_rows import (
     ASSIGNED,
     MEMBER,
     OWNED,
     SUBSCRIBED,
     TaskTable,
+    find_repeated,
     lists_of,
     member_places,
     one_piece,
     read,
-    repeated,
     rows,
 )
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
@@ -60,7 +60,7 @@ def broken_in_tasks(
     table = sized.unionByName(rows(members.withColumn("texts", F.col("topics")), MEMBER))
     if owned is not None:
         table = table.unionByName(rows(owned, OWNED))
-    return in_tasks(table, one_piece(broken_arrow), BROKEN, tasks)
+    return run_in_tasks(table, one_piece(broken_arrow), BROKEN, tasks)
 
 
 def subscriptions(members: DataFrame) -> DataFrame:
@@ -125,7 +125,7 @@ def _twice(rows: TaskTable, partition: Longs, has_partition: Flags) -> _Found:
     rows_ = rows_[rows.member[rows_] > 0]
     _, topic = dense(rows.group[rows_], rows.topic[rows_])
     partition_key = (topic, has_partition[rows_], partition[rows_])
-    same = repeated(partition_key, rows.member[rows_])
+    same = find_repeated(partition_key, rows.member[rows_])
     ids = rows.member_name.take(rows.member[rows_[same.row]])
     return "assigned_twice", rows_[same.first], {"members": lists_of(ids, same.sizes)}
 

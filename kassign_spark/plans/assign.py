@@ -14,7 +14,7 @@ from kassign_spark.plans.consumer_groups import (
     predict_consumer_groups,
 )
 from kassign_spark.plans.misled_groups import note_claims
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark_versions import union_by_name
@@ -84,7 +84,7 @@ def assign_on_paths(
         paths.note(eligible.groups, OWN)
     plan = _own(eligible, names, settings) if chosen is None else chosen(eligible, settings)
     has_clusters = has_cluster_id(members)
-    assignment = answer(plan, ASSIGNMENT, has_cluster_id=has_clusters)
+    assignment = to_result(plan, ASSIGNMENT, has_cluster_id=has_clusters)
     if consumer is None:
         return assignment
     of_consumers = predict_consumer_groups(consumer, with_steps=False, has_cluster_id=has_clusters)

@@ -15,8 +15,8 @@ from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.plans.weight_rows import (
     check_weight_options,
     fold_weights,
-    in_tasks_or_refused,
     refuse_weights,
+    run_or_refuse,
 )
 from kassign_spark.plans.weighted_groups import WeightOptions
 from kassign_spark.plans.weighted_tasks import (
@@ -27,7 +27,7 @@ from kassign_spark.plans.weighted_tasks import (
     curve_arrow,
     plan_arrow,
 )
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, MEMBERS, WEIGHTS, table_of
 from kassign_spark.settings.computing import Settings
 
@@ -108,17 +108,17 @@ def plan_by_weight(
     """
     check_choice("effort", effort, tuple(KICKS))
     weight_options = _weight_options(cost, together, missing_weight, base_weight)
-    eligible, known_weights = _checked(members, topics, weights, owned)
+    eligible, known_weights = _check_inputs(members, topics, weights, owned)
     options = PlanOptions(limit, bounds, effort)
     kernel = partial(plan_arrow, options=options, weights=weight_options)
     tasks = settings.batches or eligible.batches
-    rows = in_tasks_or_refused(fold_weights(eligible, known_weights), kernel, PLANNED, tasks)
+    rows = run_or_refuse(fold_weights(eligible, known_weights), kernel, PLANNED, tasks)
     assignment = rows.where("member_id IS NOT NULL")
     verdicts = rows.where("verdict IS NOT NULL")
     has_cluster = has_cluster_id(members)
     return WeightPlan(
-        answer(assignment, ASSIGNMENT, has_cluster_id=has_cluster),
-        answer(verdicts, WEIGHT_VERDICTS, has_cluster_id=has_cluster),
+        to_result(assignment, ASSIGNMENT, has_cluster_id=has_cluster),
+        to_result(verdicts, WEIGHT_VERDICTS, has_cluster_id=has_cluster),
     )
 
 
@@ -165,11 +165,11 @@ def tradeoff(
     check_choice("effort", effort, tuple(KICKS))
     weight_options = _weight_options(cost, together, missing_weight, base_weight)
     kernel = partial(curve_arrow, effort=effort, weights=weight_options)
-    eligible, known_weights = _checked(members, topics, weights, owned)
+    eligible, known_weights = _check_inputs(members, topics, weights, owned)
     tasks = settings.batches or eligible.batches
-    rows = in_tasks_or_refused(fold_weights(eligible, known_weights), kernel, CURVE, tasks)
+    rows = run_or_refuse(fold_weights(eligible, known_weights), kernel, CURVE, tasks)
     traded = rows.where("moves IS NOT NULL")
-    return answer(traded, TRADEOFF, has_cluster_id=has_cluster_id(members))
+    return to_result(traded, TRADEOFF, has_cluster_id=has_cluster_id(members))
 
 
 def _weight_options(
@@ -183,7 +183,7 @@ def _weight_options(
     return WeightOptions(cost == "weight", missing_weight, base_weight, dict(together or {}))
 
 
-def _checked(
+def _check_inputs(
     members: DataFrame, topics: DataFrame, weights: DataFrame, owned: DataFrame | None
 ) -> tuple[Eligible, DataFrame]:
     """Check the inputs: the groups, and conforming weights."""

@@ -9,15 +9,15 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform
 from kassign_spark.errors import InputError
-from kassign_spark.groups.eligible import Eligible, of_members
+from kassign_spark.groups.eligible import Eligible, restrict_to_members
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.groups.rows import fold, in_tasks, regex_rows, target_rows, topic_rows
+from kassign_spark.groups.rows import fold, regex_rows, run_in_tasks, target_rows, topic_rows
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.plans.consumer_tasks import PREDICTED, predict_consumer_arrow
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET, VERDICTS
 from kassign_spark.spark_versions import union_by_name
 
@@ -88,7 +88,7 @@ def inspect_by_type(
     eligible = summary.eligible
     if not (both_types and summary.has_consumer_groups):
         return GroupsByType(eligible, summary.assignors, None)
-    consumer = of_members(eligible, eligible.members.where(is_consumer_group()))
+    consumer = restrict_to_members(eligible, eligible.members.where(is_consumer_group()))
     classic = eligible._replace(members=eligible.members.where(~is_consumer_group()))
     return GroupsByType(
         classic, summary.assignors, ConsumerGroups(consumer, last, inputs.has_regexes)
@@ -142,14 +142,14 @@ def predict_consumer_groups(
     with_steps = with_steps and (eligible.owned is not None or target is not None)
     kernel = partial(predict_consumer_arrow, assignor=assignor, with_steps=with_steps)
     table = fold_consumer_groups(groups)
-    predicted = hold(in_tasks(table, kernel, PREDICTED, eligible.batches)).frame
+    predicted = materialize(run_in_tasks(table, kernel, PREDICTED, eligible.batches)).frame
     runs = predicted.select(*GROUP_KEY, F.inline("assigned"))
     assigned = runs.withColumn("partition", F.explode("partitions"))
     steps = predicted.select(*GROUP_KEY, F.inline("steps"))
     return ConsumerPrediction(
-        answer(assigned, ASSIGNMENT, has_cluster_id=has_cluster_id),
-        answer(predicted, VERDICTS, has_cluster_id=has_cluster_id),
-        answer(steps, "rebalance", has_cluster_id=has_cluster_id),
+        to_result(assigned, ASSIGNMENT, has_cluster_id=has_cluster_id),
+        to_result(predicted, VERDICTS, has_cluster_id=has_cluster_id),
+        to_result(steps, "rebalance", has_cluster_id=has_cluster_id),
     )
 
 

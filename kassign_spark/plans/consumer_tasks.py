@@ -141,8 +141,8 @@ def _runs(state: ConsumerGroupState, outcome: TargetOutcome) -> pa.StructArray:
     ends = pa.array(np.append(firsts, len(assigned)), type=pa.int32())
     return pa.StructArray.from_arrays(
         [
-            _named(state.member_ids, members[firsts]),
-            _named(state.topics, topics[firsts]),
+            _take_names(state.member_ids, members[firsts]),
+            _take_names(state.topics, topics[firsts]),
             pa.ListArray.from_arrays(ends, pa.array((assigned - starts[topics]).astype(np.int32))),
         ],
         names=["member_id", "topic", "partitions"],
@@ -182,8 +182,8 @@ def _rows_of(
     return pa.StructArray.from_arrays(
         [
             pa.array((rounds + 1).astype(np.int32)),
-            _named(member_ids, steps.members[step]),
-            _named(topics, topic),
+            _take_names(member_ids, steps.members[step]),
+            _take_names(topics, topic),
             pa.array((steps.partitions[step] - firsts[topic]).astype(np.int32)),
             pa.array(actions[rounds, step].tolist(), type=pa.string()),
         ],
@@ -197,7 +197,7 @@ def _no_steps() -> pa.StructArray:
     return _rows_of(steps, [], [], np.zeros(1, dtype=np.int64))
 
 
-def _named(names: Sequence[str], codes: Longs) -> pa.Array:
+def _take_names(names: Sequence[str], codes: Longs) -> pa.Array:
     return pa.array(list(names), type=pa.string()).take(pa.array(codes, type=pa.int64()))
 
 

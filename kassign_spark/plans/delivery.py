@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS
 
 
@@ -55,4 +55,4 @@ def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFram
         F.to_json("partitions").alias("topic_partitions"),
         F.to_json(F.map_from_entries("topics")).alias("spark_assign"),
     )
-    return answer(result, "deliver", has_cluster_id=has_cluster_id(assignment))
+    return to_result(result, "deliver", has_cluster_id=has_cluster_id(assignment))

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 
 _PARTITION_KEY = [*GROUP_KEY, "topic", "partition"]
@@ -29,7 +29,7 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
     """
     check_same_clusters([(ASSIGNMENT, before), (ASSIGNMENT, after)])
     compared = changes(conform(before, ASSIGNMENT), conform(after, ASSIGNMENT))
-    return answer(compared, "diff", has_cluster_id=has_cluster_id(before))
+    return to_result(compared, "diff", has_cluster_id=has_cluster_id(before))
 
 
 def changes(before: DataFrame, after: DataFrame) -> DataFrame:

@@ -141,7 +141,7 @@ def predict_batch(
             outcome = predict_group(states.of(group, ASSIGNORS[assignor[group]]))
             verdicts[group] = outcome.verdict, outcome.detail
             if outcome.verdict not in FAILING:
-                parts.append(_assigned(batch, group, states.members(group), outcome))
+                parts.append(_assigned_steps(batch, group, states.members(group), outcome))
     return ClientOutcomes(verdicts, RebalanceSteps.join(parts))
 
 
@@ -246,7 +246,7 @@ def follow_exactly(
     return ClientOutcomes(verdicts, RebalanceSteps.join(parts))
 
 
-def _assigned(batch: Batch, group: int, members: Longs, outcome: Outcome) -> RebalanceSteps:
+def _assigned_steps(batch: Batch, group: int, members: Longs, outcome: Outcome) -> RebalanceSteps:
     """Return the answer for the members of a group, by ids."""
     layout, counts = outcome.layout, [len(ids) for ids in outcome.assigned]
     ids = np.fromiter(chain.from_iterable(outcome.assigned), np.int64, sum(counts))

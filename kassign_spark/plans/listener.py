@@ -19,7 +19,7 @@ from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id
 from kassign_spark.coordinator.reconcile import ASSIGNED, REVOKED
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.rules import STATIC_AWAY, is_consumer_group
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS
 
 AFTER_HEARTBEAT = "after_heartbeat"
@@ -83,10 +83,10 @@ def listener_calls(
     taking_part = _taking_part(all_members, keyed)
     changed = taking_part.join(_changes(keyed, all_members), on=_CALL_KEY, how="left")
     owned = F.sort_array(F.concat("retained", "revoked", "unsubscribed"))
-    known = _filled(changed, _CHANGES).withColumn("owned", owned)
-    calls = _listed(known.withColumn("in_generation", _in_generation()), _calls())
+    known = _fill_lists(changed, _CHANGES).withColumn("owned", owned)
+    calls = _list_calls(known.withColumn("in_generation", _is_in_generation()), _calls())
     whole = calls if consumer_calls is None else calls.unionByName(consumer_calls)
-    return answer(whole, "listener_calls", has_cluster_id=has_clusters)
+    return to_result(whole, "listener_calls", has_cluster_id=has_clusters)
 
 
 def consumer_listener_calls(steps: DataFrame, members: DataFrame) -> DataFrame:
@@ -121,16 +121,18 @@ def consumer_listener_calls(steps: DataFrame, members: DataFrame) -> DataFrame:
         _call(AFTER_HEARTBEAT, "Revoked", F.col(REVOKED), F.lit(True)),
         _call(AFTER_HEARTBEAT, "Assigned", F.col(ASSIGNED), F.lit(True), empty=True),
     ]
-    return _listed(_filled(changes_by_member.join(fresh, on=_CALL_KEY, how="full"), changes), calls)
+    return _list_calls(
+        _fill_lists(changes_by_member.join(fresh, on=_CALL_KEY, how="full"), changes), calls
+    )
 
 
-def _filled(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+def _fill_lists(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Empty lists of partitions for null."""
     none = F.array().cast("array<struct<topic: string, partition: int>>")
     return frame.withColumns({name: F.coalesce(name, none) for name in columns})
 
 
-def _listed(frame: DataFrame, calls: list[Column]) -> DataFrame:
+def _list_calls(frame: DataFrame, calls: list[Column]) -> DataFrame:
     """The calls of each member and round, numbered from 1; null: it is not made."""
     each = F.posexplode(F.array_compact(F.array(*calls))).alias("call", "made")
     numbered = frame.select(*_CALL_KEY, each)
@@ -172,7 +174,7 @@ def _changes(steps: DataFrame, members: DataFrame) -> DataFrame:
     )
 
 
-def _in_generation() -> Column:
+def _is_in_generation() -> Column:
     owns_any = F.size("owned") > 0
     is_in = (F.col("names_none") | F.col("is_cooperative")) & owns_any
     return (F.col("round") > 1) | F.col("names_latest") | is_in

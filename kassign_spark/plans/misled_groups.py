@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.paths import Paths
-from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.rows import fold, run_in_tasks
 from kassign_spark.plans.exact import MISLED, misled_arrow
 
 
@@ -24,10 +24,10 @@ def note_claims(
     paths.has_hidden_topics = eligible.has_hidden_topics
     paths.had_patterns = eligible.had_patterns
     if eligible.has_missing_claims:
-        paths.misled = _misled(eligible, assignor, protocol)
+        paths.misled = _find_misled(eligible, assignor, protocol)
 
 
-def _misled(eligible: Eligible, assignor: object, protocol: str | None) -> DataFrame:
+def _find_misled(eligible: Eligible, assignor: object, protocol: str | None) -> DataFrame:
     number = None if assignor is None else KAFKAS.index(str(assignor))
     kernel = partial(misled_arrow, assignor=number, protocol=protocol)
-    return in_tasks(fold(eligible), kernel, MISLED, eligible.batches)
+    return run_in_tasks(fold(eligible), kernel, MISLED, eligible.batches)

@@ -9,9 +9,9 @@ from kassign_spark.assignors.weighted.options import check_choice
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import SettingsError
 from kassign_spark.inputs.checks import refuse_problems
-from kassign_spark.inputs.rules import NAME_ADVICE, not_allowed
+from kassign_spark.inputs.rules import NAME_ADVICE, is_refused_name
 from kassign_spark.plans.weight_rows import value_problems
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, OFFSETS, table_of
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
@@ -66,7 +66,7 @@ def partition_weights(
     check_same_clusters([(OFFSETS, offsets), (OFFSETS, offsets_before)])
     now = conform(offsets, OFFSETS)
     before = None if offsets_before is None else conform(offsets_before, OFFSETS)
-    joined = _with_before(now, before)
+    joined = _join_earlier(now, before)
     _refuse(joined, auto_offset_reset)
     lag = _lag(auto_offset_reset)
     rate, was_recreated = _rate()
@@ -80,7 +80,7 @@ def partition_weights(
     weights = joined.withColumns(
         {"weight": per_second, "lag": not_negative, "rate": rate, "note": note}
     )
-    return answer(weights, PARTITION_WEIGHTS, has_cluster_id=has_cluster_id(offsets))
+    return to_result(weights, PARTITION_WEIGHTS, has_cluster_id=has_cluster_id(offsets))
 
 
 def seconds_of(name: str, length: str) -> float:
@@ -97,7 +97,7 @@ def seconds_of(name: str, length: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
-def _with_before(now: DataFrame, before: DataFrame | None) -> DataFrame:
+def _join_earlier(now: DataFrame, before: DataFrame | None) -> DataFrame:
     """Put the earlier end beside each row: end offsets belong to the partition, not the group."""
     if before is None:
         nothing = {"end_before": "bigint", "as_of_before": "timestamp"}
@@ -130,7 +130,7 @@ def _refuse(joined: DataFrame, reset: str) -> None:
     rules = [
         *((column, f"coalesce({column} < 0, true)", count) for column in counts),
         ("topic", "coalesce(topic = '', true)", "every row needs a topic"),
-        ("topic", f"topic != '' and {not_allowed('topic')}", NAME_ADVICE),
+        ("topic", f"topic != '' and {is_refused_name('topic')}", NAME_ADVICE),
         ("committed_offset", "coalesce(committed_offset < 0, false)", f"{count}, or null"),
         ("as_of", "as_of is null", "every row needs its time"),
         ("as_of", "coalesce(as_of <= as_of_before, false)", later),

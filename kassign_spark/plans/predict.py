@@ -19,15 +19,15 @@ from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.rows import fold, in_tasks
-from kassign_spark.iteration import hold
+from kassign_spark.groups.rows import fold, run_in_tasks
+from kassign_spark.iteration import materialize
 from kassign_spark.plans.consumer_groups import (
     check_assignor,
     inspect_by_type,
     predict_consumer_groups,
 )
 from kassign_spark.plans.exact import RUNS, follow_exactly_arrow, predict_arrow
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, VERDICTS
 
 PREDICTED = KAFKAS
@@ -114,8 +114,8 @@ def predict(
     rows, verdicts = _answers(eligible, assignor, partial(predict_arrow, leader=leader))
     has_clusters = has_cluster_id(members)
     of_classic = Prediction(
-        answer(rows, ASSIGNMENT, has_cluster_id=has_clusters),
-        answer(verdicts, VERDICTS, has_cluster_id=has_clusters),
+        to_result(rows, ASSIGNMENT, has_cluster_id=has_clusters),
+        to_result(verdicts, VERDICTS, has_cluster_id=has_clusters),
     )
     if consumer is None:
         return of_classic
@@ -178,8 +178,8 @@ def predict_rebalance(
     rows, verdicts = _answers(eligible, assignor, kernel)
     has_clusters = has_cluster_id(members)
     of_classic = PredictedRebalance(
-        answer(rows, "predict_rebalance.steps", has_cluster_id=has_clusters),
-        answer(verdicts, "predict_rebalance.verdicts", has_cluster_id=has_clusters),
+        to_result(rows, "predict_rebalance.steps", has_cluster_id=has_clusters),
+        to_result(verdicts, "predict_rebalance.verdicts", has_cluster_id=has_clusters),
     )
     if consumer is None:
         return of_classic
@@ -196,6 +196,6 @@ def _answers(
     """Answer all groups once in tasks: partitions and verdicts from one held frame."""
     number = None if assignor is None else PREDICTED.index(assignor)
     answered = partial(kernel, assignor=number)
-    runs = hold(in_tasks(fold(eligible), answered, RUNS, eligible.batches)).frame
+    runs = materialize(run_in_tasks(fold(eligible), answered, RUNS, eligible.batches)).frame
     rows = runs.where("verdict IS NULL").withColumn("partition", F.explode("partitions"))
     return rows, runs.where("verdict IS NOT NULL")

@@ -14,7 +14,7 @@ from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.conforming import conform, has_cluster_id, short_assignor
 from kassign_spark.expressions import hash_bucket, hash_map_capacity, java_hash_code
 from kassign_spark.inputs.checks import duplicate_says
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, table_of
 
 CANDIDATES = table_of(
@@ -81,8 +81,8 @@ def choose_assignors(
     has_clusters = has_cluster_id(candidates)
     members = _members(candidates, protocols)
     return Choice(
-        answer(_groups(members), "choose_assignors.groups", has_cluster_id=has_clusters),
-        answer(members, "choose_assignors.members", has_cluster_id=has_clusters),
+        to_result(_groups(members), "choose_assignors.groups", has_cluster_id=has_clusters),
+        to_result(members, "choose_assignors.members", has_cluster_id=has_clusters),
     )
 
 
@@ -151,7 +151,7 @@ def check_migration(
             "safe_steps": F.array_compact(safe),
         }
     )
-    return answer(verdicts, "check_migration", has_cluster_id=has_clusters)
+    return to_result(verdicts, "check_migration", has_cluster_id=has_clusters)
 
 
 def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) -> DataFrame:

@@ -17,13 +17,13 @@ from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.paths import Paths
 from kassign_spark.groups.read import read_batch
-from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.rows import fold, run_in_tasks
 from kassign_spark.plans.assign import strategy_of
 from kassign_spark.plans.consumer_groups import inspect_by_type, predict_consumer_groups
 from kassign_spark.plans.misled_groups import note_claims
 from kassign_spark.plans.predict import PREDICTED, PredictedRebalance, predict_rebalance
 from kassign_spark.plans.rebalance_rounds import STEPS, follow, step_tables
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY
 from kassign_spark.settings.computing import Settings
 
@@ -158,7 +158,7 @@ def rebalance_on_paths(
             )
     followed = _follow(eligible, strategies, protocol, settings)
     has_clusters = has_cluster_id(members)
-    steps = answer(followed, "rebalance", has_cluster_id=has_clusters)
+    steps = to_result(followed, "rebalance", has_cluster_id=has_clusters)
     if consumer is None:
         return steps
     consumer_steps = predict_consumer_groups(consumer, has_cluster_id=has_clusters).steps
@@ -185,14 +185,14 @@ def _follow(
         protocol=protocol,
         settings=settings,
     )
-    return in_tasks(fold(eligible), kernel, STEPS, settings.batches or eligible.batches)
+    return run_in_tasks(fold(eligible), kernel, STEPS, settings.batches or eligible.batches)
 
 
 def _follow_own(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFrame:
     """One round of an assignor of the caller's own: all is given up, then all is received."""
     received = declare(strategy(eligible, settings), ASSIGNMENT)
-    return _in_round(_owned_by_members(eligible), "revoked").unionByName(
-        _in_round(received, "assigned")
+    return _to_steps(_owned_by_members(eligible), "revoked").unionByName(
+        _to_steps(received, "assigned")
     )
 
 
@@ -207,7 +207,7 @@ def _owned_by_members(eligible: Eligible) -> DataFrame:
     return owned.withColumn("partition", F.col("partition").cast("int")).distinct()
 
 
-def _in_round(partitions: DataFrame, action: str) -> DataFrame:
+def _to_steps(partitions: DataFrame, action: str) -> DataFrame:
     return partitions.selectExpr(
         *GROUP_KEY, "1 as round", "member_id", "topic", "partition", f"'{action}' as action"
     )

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer, part_of
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assign_batch, part_of
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.group_names import PIECE, group_columns, member_ids
 from kassign_spark.groups.numbers import Flags, Longs, key
@@ -108,7 +108,7 @@ class _Rounds:
 
     def __init__(self, batch: Batch, assignor: Longs, racks_before_moves: bool) -> None:
         self.batch, self.assignor = batch, assignor
-        self.assign = partial(answer, racks_before_moves=racks_before_moves)
+        self.assign = partial(assign_batch, racks_before_moves=racks_before_moves)
         self.parts: list[RebalanceSteps] = []
         self.numbers = np.ones(batch.group_count, np.int64)
         self.owner = np.full(int(batch.first_slot[-1]), -1)

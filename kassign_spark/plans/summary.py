@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.plans.diff import changes
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, OWNED
 
 _AT_LAST = "round = rounds AND action IN ('retained', 'assigned')"
@@ -49,7 +49,7 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         changed = changes(before, _held_at_last(steps)).where("change = 'moved'")
         moved = changed.groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
         whole = summed.join(moved, list(GROUP_KEY), "left").fillna(0, "moved_count")
-    return answer(whole, "summarize", has_cluster_id=has_clusters)
+    return to_result(whole, "summarize", has_cluster_id=has_clusters)
 
 
 def final_assignment(steps: DataFrame) -> DataFrame:

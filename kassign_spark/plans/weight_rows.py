@@ -7,10 +7,16 @@ from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.rows import Kernel, fold, in_tasks, rows
+from kassign_spark.groups.rows import Kernel, fold, rows, run_in_tasks
 from kassign_spark.inputs.checks import MAX_LISTED, refuse_problems
-from kassign_spark.inputs.rules import INT_MAX, NAME_ADVICE, not_allowed, says, shown
-from kassign_spark.iteration import hold
+from kassign_spark.inputs.rules import (
+    INT_MAX,
+    NAME_ADVICE,
+    is_refused_name,
+    sql_quoted,
+    sql_sentence,
+)
+from kassign_spark.iteration import materialize
 from kassign_spark.limits import LEAST_CAPACITY, MOST_WEIGHT
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
@@ -50,7 +56,7 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
         ("weight", no_number("weight", True, 0), must),
         ("move_cost", no_number("move_cost", False, 0), f"{must}, or null"),
         ("topic", "coalesce(topic = '', true)", "every row needs a topic, not null or empty"),
-        ("topic", f"topic != '' and {not_allowed('topic')}", NAME_ADVICE),
+        ("topic", f"topic != '' and {is_refused_name('topic')}", NAME_ADVICE),
         (
             "partition",
             f"not coalesce(partition between 0 and {INT_MAX}, false)",
@@ -87,7 +93,7 @@ def value_problems(
     for column, is_broken, advice in rules:
         about = f"table {table}, column {column}: {{}} (at {{}}): {advice}"
         value = f"coalesce(cast({column} as string), 'null')"
-        detail = says(about, value, f"concat_ws(' ', {named})")
+        detail = sql_sentence(about, value, f"concat_ws(' ', {named})")
         details.append(f"if({is_broken}, {detail}, null)")
     return frame.selectExpr(f"explode(array_compact(array({', '.join(details)}))) as detail")
 
@@ -114,17 +120,17 @@ def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
         Rows of kind WEIGHT: topic, number (partition), place (1: of this group alone, else 0).
     """
     reading = eligible.members.select(*GROUP_KEY, F.explode("topics").alias("topic")).distinct()
-    capacity = _valued(eligible.members.where("capacity IS NOT NULL"), CAPACITY, "capacity")
+    capacity = _value_rows(eligible.members.where("capacity IS NOT NULL"), CAPACITY, "capacity")
     table = fold(eligible).unionByName(capacity, allowMissingColumns=True)
     for place, frame in enumerate(shared_and_own(weights, reading)):
-        weight_rows = _valued(
+        weight_rows = _value_rows(
             frame, WEIGHT, "weight", "move_cost", number="partition", place=str(place)
         )
         table = table.unionByName(weight_rows)
     return table
 
 
-def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
+def run_or_refuse(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
     """Answer all groups once in tasks, hold the answers, and refuse groups with a problem.
 
     ``table`` is of ``fold_weights``; ``schema``, of the answers, has a column problem string.
@@ -133,7 +139,9 @@ def in_tasks_or_refused(table: DataFrame, kernel: Kernel, schema: str, tasks: in
         InputError: some row has a problem; lists groups.
     """
     problems = F.count_if(F.col("problem").isNotNull())
-    answers, counted = hold(in_tasks(table, kernel, schema, tasks), {"problems": problems})
+    answers, counted = materialize(
+        run_in_tasks(table, kernel, schema, tasks), {"problems": problems}
+    )
     if counted["problems"]:
         wrong = answers.where("problem IS NOT NULL").select(*GROUP_KEY, "problem").distinct()
         rows = wrong.orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
@@ -148,7 +156,7 @@ def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
     return InputError("; ".join(listed) + more)
 
 
-def _valued(
+def _value_rows(
     frame: DataFrame, kind: int, value: str, cost: str = "null", **columns: str
 ) -> DataFrame:
     """Rows of a kind with a value, perhaps a cost, in SQL; ``columns``: ``values`` of ``rows``."""
@@ -162,9 +170,9 @@ def _valued(
 def _twice(weights: DataFrame) -> DataFrame:
     keys = [CLUSTER_ID, "group_id", "topic", "partition"]
     counted = weights.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
-    subject = f"coalesce(concat('group ', {shown('group_id')}), 'all groups')"
+    subject = f"coalesce(concat('group ', {sql_quoted('group_id')}), 'all groups')"
     about = "table weights, column partition: partition {} of topic {} appears {} times for {}"
-    detail = says(
-        f"{about}: give each partition once", "partition", shown("topic"), "rows", subject
+    detail = sql_sentence(
+        f"{about}: give each partition once", "partition", sql_quoted("topic"), "rows", subject
     )
     return counted.selectExpr(f"{detail} as detail")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, scaled, sums_of
+from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs, scale_weights, sums_of
 from kassign_spark.assignors.weighted.sentences import Names
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.claims import resolve
@@ -117,7 +117,7 @@ def _read(
     class_ = class_.reshape(-1)[of_item]
     item_weight = sums_of(item_of, own, items)
     item_home, item_cost = _owners(item_of, items, home[slot], own, cost, members)
-    whole, power = scaled(item_weight)
+    whole, power = scale_weights(item_weight)
     order = np.argsort(-whole, kind="stable")
     takes_home = different[class_, np.maximum(item_home, 0)] & (item_home >= 0)
     group = Group(

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
 from kassign_spark.conforming import conform, has_cluster_id
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, table_of
 from kassign_spark.settings.client_versions import version_of
 
@@ -67,7 +67,7 @@ def null_key_shares(
         rule = F.when(is_adaptive, "adaptive").otherwise("uniform")
     weighed = known.withColumns({"weight": weight, "rule": rule})
     shares = weighed.withColumn("share", F.col("weight") / F.sum("weight").over(in_topic))
-    return answer(shares, "null_key_shares", has_cluster_id=has_cluster_id(partitions))
+    return to_result(shares, "null_key_shares", has_cluster_id=has_cluster_id(partitions))
 
 
 def _adaptive(has_leader: Column, in_topic: WindowSpec) -> tuple[Column, Column]:

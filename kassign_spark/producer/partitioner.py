@@ -8,7 +8,7 @@ from kassign_spark.brokers.coordinator import modulo
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.producer.murmur2 import murmur2
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, Table, table_of
 
 _RECORDS = (
@@ -86,7 +86,7 @@ def place_records(records: DataFrame, topics: DataFrame, *, ignore_keys: bool = 
         SchemaError: columns are missing or of the wrong type, or only one table has cluster_id.
     """
     placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
-    return answer(placed, "place_records", has_cluster_id=has_cluster_id(records))
+    return to_result(placed, "place_records", has_cluster_id=has_cluster_id(records))
 
 
 def placed_conforming(records: DataFrame, topics: DataFrame, *, ignore_keys: bool) -> DataFrame:
@@ -206,7 +206,7 @@ def moved_keys(records: DataFrame, growth: DataFrame) -> DataFrame:
             "expected_share": expected_moved_share(before, after),
         }
     )
-    return answer(result, "moved_keys", has_cluster_id=has_cluster_id(growth))
+    return to_result(result, "moved_keys", has_cluster_id=has_cluster_id(growth))
 
 
 def _records_table(records: DataFrame) -> Table:

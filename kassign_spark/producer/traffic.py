@@ -9,7 +9,7 @@ from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.inputs.checks import broken_rows, refuse_problems
 from kassign_spark.inputs.rules import Rule, rules_of_topics
 from kassign_spark.producer.partitioner import placed_conforming
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
 
 _COUNTS = ("record_count", "byte_count")
@@ -74,7 +74,7 @@ def partition_traffic(
         for quantity in _COUNTS
     }
     result = counted.withColumns(totals)
-    return answer(result, "partition_traffic", has_cluster_id=has_cluster_id(topics))
+    return to_result(result, "partition_traffic", has_cluster_id=has_cluster_id(topics))
 
 
 def _ranges(topics: DataFrame) -> list[Rule]:
@@ -135,7 +135,7 @@ def member_traffic(
             "is_hot": F.coalesce(ratio >= F.lit(hot_ratio), F.lit(False)),
         }
     )
-    return answer(rated, "member_traffic", has_cluster_id=has_cluster_id(assignment))
+    return to_result(rated, "member_traffic", has_cluster_id=has_cluster_id(assignment))
 
 
 def _with_share(partitions: DataFrame, shares: DataFrame | None) -> DataFrame:

@@ -20,12 +20,12 @@ Part = TypeVar("Part")
 
 def charts(contents: PageContents) -> dict[str, str]:
     """Draw the plots: SVG by name; one of which nothing is known is left out."""
-    return as_svg(
+    return draw_svg(
         contents, worst=_worst, spreads=_spreads, protocols=_protocols, coordinators=_coordinators
     )
 
 
-def as_svg(part: Part, **draw: Callable[[Any, Part], Any]) -> dict[str, str]:
+def draw_svg(part: Part, **draw: Callable[[Any, Part], Any]) -> dict[str, str]:
     """Return what is drawn of a part of the page, with altair, as SVG by name; None is left out.
 
     Raises:
@@ -38,7 +38,7 @@ def as_svg(part: Part, **draw: Callable[[Any, Part], Any]) -> dict[str, str]:
         raise missing_extra() from None
     drawn = {name: plot(altair, part) for name, plot in draw.items()}
     return {
-        name: vl_convert.vegalite_to_svg(_styled(chart))
+        name: vl_convert.vegalite_to_svg(_style_chart(chart))
         for name, chart in drawn.items()
         if chart is not None
     }
@@ -51,7 +51,7 @@ def missing_extra() -> KassignError:
     )
 
 
-def _styled(chart: Any) -> dict[str, Any]:
+def _style_chart(chart: Any) -> dict[str, Any]:
     """Return the plot in the page's colours, so that its text follows the dark theme."""
     text = {"labelColor": "currentColor", "titleColor": "currentColor"}
     styled = chart.configure(

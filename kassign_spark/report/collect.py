@@ -12,9 +12,9 @@ from kassign_spark.brokers.coordinator import coordinator_load
 from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import group_name, printable
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.measures.violations_tasks import HIDDEN_TOPIC, UNKNOWN_TOPIC
-from kassign_spark.report.details import Rows, as_json, collect_details, rows_of
+from kassign_spark.report.details import Rows, collect_details, rows_of, to_page_json
 from kassign_spark.report.followed import follow, member_loads
 from kassign_spark.report.measures import (
     measure_groups,
@@ -25,7 +25,7 @@ from kassign_spark.report.measures import (
 )
 from kassign_spark.report.other_libraries import other_libraries
 from kassign_spark.report.plan import Plan
-from kassign_spark.report.why import collect_why, explained
+from kassign_spark.report.why import choose_explained, collect_why
 from kassign_spark.schemas import GROUP_KEY, MEMBERS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.validation.validate import validate
@@ -52,8 +52,8 @@ class PageContents(NamedTuple):
         totals: the fleet's numbers, as ``measures.totals`` names them, and knows_owned,
             knows_leaders boolean.
         groups: dicts of ``GROUP_COLUMNS``, worst first, at most ``MAX_GROUPS``.
-        details: of the first groups, in that order, what ``details.as_json`` gives, and why: what
-            ``why.collect_why`` does, or None for a group that is even, or too large.
+        details: of the first groups, in that order, the result of ``details.to_page_json``, and
+            why: that of ``why.collect_why``, or None for a group that is even, or too large.
         spreads: dicts of label, before, after: groups by the spread of their loads.
         brokers: rows of ``coordinator_load``, the most loaded first; empty without leaders.
         hot_count: brokers that are hot, also those beyond the rows.
@@ -83,17 +83,19 @@ class PageContents(NamedTuple):
 def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
     """Measure a plan; runs jobs. At most ``details`` groups, the worst, get details."""
     members, topics, owned = plan.snapshot
-    odd = hold(validate(members, topics, owned)).frame
+    odd = materialize(validate(members, topics, owned)).frame
     followed = follow(plan, settings)
-    groups, summed = hold(measure_groups(plan, followed, odd), {**totals(), **spread_counts()})
+    groups, summed = materialize(
+        measure_groups(plan, followed, odd), {**totals(), **spread_counts()}
+    )
     rows = rows_of(groups.orderBy(*worst_first()).limit(MAX_GROUPS))
     problems = _problems(plan, odd)
     names = [(row["cluster_id"], row["group_id"]) for row in rows[:details]]
     loads = member_loads(followed.final, members, owned)
     details_of = collect_details(names, loads, followed.final, owned, problems)
-    reasons = collect_why(followed.eligible, explained(rows[:details]))
+    reasons = collect_why(followed.eligible, choose_explained(rows[:details]))
     texts = [
-        {**as_json(name, details_of, row["member_count"]), "why": reasons.get(name)}
+        {**to_page_json(name, details_of, row["member_count"]), "why": reasons.get(name)}
         for name, row in zip(names, rows, strict=False)
     ]
     by_kind = rows_of(problems.groupBy("source", "kind").count())
@@ -136,7 +138,7 @@ def _brokers(plan: Plan) -> tuple[Rows, int]:
         return [], 0
     members, _, owned = plan.snapshot
     measured = fill_cluster_id(coordinator_load(members, plan.leaders, owned))
-    loads, counts = hold(measured, {"hot": F.count_if("is_hot")})
+    loads, counts = materialize(measured, {"hot": F.count_if("is_hot")})
     busiest = F.col("load_ratio").desc_nulls_first()
     in_order = loads.orderBy(busiest, "cluster_id", "coordinator")
     return rows_of(in_order.limit(MAX_BROKERS)), counts["hot"]

@@ -62,17 +62,17 @@ def collect_details(
     mean = F.avg("after").over(Window.partitionBy(*GROUP_KEY))
     far = loads.where(is_wanted).withColumn("distance", F.abs(F.col("after") - mean))
     farthest: Order = [F.col("distance").desc(), F.col("after").desc(), "member_id"]
-    members = _by_group(_first(far, farthest, MAX_MEMBERS))
+    members = _collect_groups(_first(far, farthest, MAX_MEMBERS))
     for rows in members.values():
         rows.sort(key=lambda row: (-row["after"], -(row["before"] or 0), row["member_id"]))
     moves: dict[GroupName, Rows] = {}
     if owned is not None:
         before = conform(owned, OWNED).where(is_wanted)
         after = conform(final, ASSIGNMENT).where(is_wanted)
-        moves = _by_group(_moves(before, after))
+        moves = _collect_groups(_moves(before, after))
     order: Order = ["kind", "member_id", "topic", "partition", "detail"]
     first = _first(problems.where(is_wanted), order, MAX_PROBLEMS)
-    return Details(members, moves, _by_group(first))
+    return Details(members, moves, _collect_groups(first))
 
 
 def _moves(before: DataFrame, after: DataFrame) -> DataFrame:
@@ -97,7 +97,7 @@ def _first(frame: DataFrame, order: Order, count: int) -> DataFrame:
     return frame.withColumn("place", F.row_number().over(in_order)).where(F.col("place") <= count)
 
 
-def _by_group(frame: DataFrame) -> dict[GroupName, Rows]:
+def _collect_groups(frame: DataFrame) -> dict[GroupName, Rows]:
     """Collect what ``_first`` keeps: it is little, and sorted here rather than by Spark."""
     groups: dict[GroupName, Rows] = {}
     for row in sorted(rows_of(frame), key=lambda row: row["place"]):
@@ -120,7 +120,7 @@ def partitions_text(move: dict[str, Any]) -> str:
     return text + (f"  ... {hidden} more topics" if hidden else "")
 
 
-def as_json(name: GroupName, details: Details, member_count: int) -> dict[str, Any]:
+def to_page_json(name: GroupName, details: Details, member_count: int) -> dict[str, Any]:
     """Return one group's details for the page: printable names, members by their place."""
     members = details.members.get(name, [])
     moves = details.moves.get(name, [])

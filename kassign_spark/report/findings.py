@@ -32,7 +32,7 @@ def findings(contents: PageContents) -> list[Finding]:
     order = (ERROR, WARNING, NOTE, GOOD)
     listed = [
         *_broken(contents.totals),
-        *_misled(contents),
+        *_find_misled(contents),
         *_uneven(contents),
         *_other_libraries(contents),
         *_brokers(contents),
@@ -66,7 +66,7 @@ def _broken(totals: dict[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _misled(contents: PageContents) -> Iterator[Finding]:
+def _find_misled(contents: PageContents) -> Iterator[Finding]:
     counts = {row["kind"]: row["count"] for row in contents.problem_counts}
     if count := counts.get("claims_mislead_client"):
         yield Finding(

@@ -10,9 +10,9 @@ from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.conforming import conform, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.groups.rows import fold, in_tasks, observed_rows
+from kassign_spark.groups.rows import fold, observed_rows, run_in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.report.followed_kernel import FOLLOWED, OF_GROUPS, follow_both_arrow
 from kassign_spark.report.plan import Plan
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
@@ -60,8 +60,8 @@ def follow(plan: Plan, settings: Settings) -> FollowedPlan:
     )
     planned = observed_rows(conform(plan.assignment, ASSIGNMENT))
     tasks = settings.batches or eligible.batches
-    rows = in_tasks(fold(eligible).unionByName(planned), kernel, FOLLOWED, tasks)
-    rows_held, counted = hold(rows, {"withholding": F.count_if(F.col("withheld_count") > 0)})
+    rows = run_in_tasks(fold(eligible).unionByName(planned), kernel, FOLLOWED, tasks)
+    rows_held, counted = materialize(rows, {"withholding": F.count_if(F.col("withheld_count") > 0)})
     is_group = F.col("member_id").isNull()
     groups = rows_held.where(is_group).select(*GROUP_KEY, *OF_GROUPS)
     if not counted["withholding"]:

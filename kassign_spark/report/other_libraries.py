@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 from kassign_spark.client_libraries import JAVA
 from kassign_spark.conforming import conform, topics_table
 from kassign_spark.inputs.client_families import SIGNS, with_clients
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.report.details import Rows, rows_of
 from kassign_spark.report.plan import Plan
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED
@@ -34,6 +34,6 @@ def other_libraries(plan: Plan) -> tuple[int, Rows]:
         conform(topics, topics_table(topics)),
         None if owned is None else conform(owned, OWNED),
     ).where("change = 'client'")
-    better = hold(advice.select("group_id", "detail", "max_before", "max_after")).frame
+    better = materialize(advice.select("group_id", "detail", "max_before", "max_after")).frame
     worst = better.orderBy(F.expr("max_after - max_before"), "group_id").limit(_MOST)
     return better.count(), rows_of(worst)

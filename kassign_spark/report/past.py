@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import conform
 from kassign_spark.display import printable
 from kassign_spark.history.rebalance_columns import FIRST, REASONS, REBALANCES, STORMS
-from kassign_spark.iteration import hold
-from kassign_spark.report.charts import WIDTH, as_svg, colours, counts, row_size, short_name
+from kassign_spark.iteration import materialize
+from kassign_spark.report.charts import WIDTH, colours, counts, draw_svg, row_size, short_name
 from kassign_spark.report.details import Rows
 from kassign_spark.tables.snapshots import has_table, read_table
 
@@ -68,8 +68,8 @@ def collect_past(spark: SparkSession, folder: str) -> Past:
     if has_table(spark, folder, STORMS.name):
         storms = conform(read_table(spark, folder, STORMS), STORMS)
     history = history.where(F.col("reason") != FIRST).select(*_AT_ALL)
-    kept, counted = hold(history, {"all": F.count(F.lit(1)), "last": F.max(_day("at"))})
-    groups, counts = hold(_by_group(kept, storms), {"groups": F.count(F.lit(1))})
+    kept, counted = materialize(history, {"all": F.count(F.lit(1)), "last": F.max(_day("at"))})
+    groups, counts = materialize(_measure_groups(kept, storms), {"groups": F.count(F.lit(1))})
     worst = groups.orderBy(F.col("rebalances").desc(), "group_id").limit(MAX_LISTED).collect()
     names = [row.group_id for row in worst[:MAX_TIMELINES]]
     return Past(
@@ -89,7 +89,7 @@ def _day(column: str) -> Any:
     return F.floor(F.unix_seconds(column) / _DAY)
 
 
-def _by_group(history: DataFrame, storms: DataFrame | None) -> DataFrame:
+def _measure_groups(history: DataFrame, storms: DataFrame | None) -> DataFrame:
     reasons = history.groupBy("group_id", "reason").agg(
         F.count(F.lit(1)).alias("count"),
         F.sum("moved").alias("moved"),
@@ -142,7 +142,7 @@ def _timelines(history: DataFrame, names: list[str]) -> Rows:
 
 def charts_of_past(past: Past) -> dict[str, str]:
     """SVG by name, days and timelines; one of which nothing is known is left out."""
-    return as_svg(past, days=_drawn_days, timelines=_drawn_timelines)
+    return draw_svg(past, days=_drawn_days, timelines=_drawn_timelines)
 
 
 def _words(reason: str) -> str:

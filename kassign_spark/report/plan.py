@@ -11,7 +11,7 @@ from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.checks import refuse_broken_rows
-from kassign_spark.inputs.rules import is_consumer_group, shown
+from kassign_spark.inputs.rules import is_consumer_group, sql_quoted
 from kassign_spark.iteration import settle
 from kassign_spark.schemas import (
     ASSIGNMENT,
@@ -108,9 +108,9 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
     are_own, of_all = _compare_groups(plan, snapshot, keyed, read.members)
     members, is_by_weight = read.members, has_table(spark, plan, VERDICTS.name)
     if is_by_weight:
-        members = _of_kafkas(members)
+        members = _keep_kafkas(members)
     elif not are_own:
-        members = _planned(members, keyed, of_all)
+        members = _set_planned_assignors(members, keyed, of_all)
     planned = read._replace(members=members)
     return Plan(assignment, keyed, violations, planned, leaders, is_by_weight)
 
@@ -157,7 +157,7 @@ def _compare_groups(
         )
     )
     group = (
-        f"struct({', '.join(GROUP_KEY)}, {shown('group_id')} as name, "
+        f"struct({', '.join(GROUP_KEY)}, {sql_quoted('group_id')} as name, "
         "coalesce(planned, 0L) as planned, coalesce(there, 0L) as there)"
     )
     is_own = "coalesce(naming = there and least = assignor and most = assignor, false)"
@@ -176,7 +176,7 @@ def _compare_groups(
     return difference.are_own is not False, difference.least if difference.is_one else None
 
 
-def _of_kafkas(members: DataFrame) -> DataFrame:
+def _keep_kafkas(members: DataFrame) -> DataFrame:
     """Leave out assignors that no rebalance can be followed by: a plan by weight needs none."""
     name = F.col("assignor")
     conforming = conform(members, MEMBERS)
@@ -189,7 +189,7 @@ def _of_kafkas(members: DataFrame) -> DataFrame:
     return restore_cluster_id(settle(named).frame, has_cluster_id(members))
 
 
-def _planned(members: DataFrame, balance: DataFrame, of_all: str | None) -> DataFrame:
+def _set_planned_assignors(members: DataFrame, balance: DataFrame, of_all: str | None) -> DataFrame:
     """Return members with the plan's assignor, which may have been chosen for all groups."""
     if of_all is not None:
         return members.withColumn("assignor", F.lit(of_all))

@@ -60,7 +60,7 @@ def render(
 
     def filled(template: str, drawn: dict[str, str], **known: Any) -> str:
         plots = {name: Markup(svg) for name, svg in drawn.items()}
-        return environment.from_string(_packaged(template)).render(charts=plots, **known)
+        return environment.from_string(_read_packaged(template)).render(charts=plots, **known)
 
     weights = was = None
     if by_weight is not None:
@@ -74,13 +74,13 @@ def render(
         "page.html.j2",
         charts(contents),
         mark=Markup(MARK),
-        style=Markup(_packaged("page.css")),
-        script=Markup(_packaged("page.js")),
-        data=Markup(_embedded(_data(contents))),
+        style=Markup(_read_packaged("page.css")),
+        script=Markup(_read_packaged("page.js")),
+        data=Markup(_embed_json(_data(contents))),
         weights=weights,
         past=was,
         findings=listed,
-        computed=_computed(contents),
+        computed=_describe_engines(contents),
         totals=contents.totals,
         brokers=contents.brokers,
         several_clusters=len({row["cluster_id"] for row in contents.brokers}) > 1,
@@ -99,17 +99,17 @@ def render(
     )
 
 
-def _computed(contents: PageContents) -> str:
+def _describe_engines(contents: PageContents) -> str:
     """Return which engine computed the listed groups (``groups.paths``), if the plan notes it."""
     paths = Counter(group["path"] for group in contents.groups if group.get("path"))
     return "; ".join(f"{plural(count, 'group')} by {path}" for path, count in sorted(paths.items()))
 
 
-def _packaged(name: str) -> str:
+def _read_packaged(name: str) -> str:
     return files("kassign_spark.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _embedded(data: dict[str, Any]) -> str:
+def _embed_json(data: dict[str, Any]) -> str:
     """JSON that cannot end the element it stands in: names of groups are free text."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

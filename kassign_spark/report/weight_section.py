@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import group_name
 from kassign_spark.groups.named_groups import is_group_of
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import tradeoff
 from kassign_spark.report.charts import (
@@ -16,8 +16,8 @@ from kassign_spark.report.charts import (
     BEFORE,
     HOT,
     WORST,
-    as_svg,
     counts,
+    draw_svg,
     row_size,
     short_name,
     when_colours,
@@ -75,7 +75,7 @@ def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
         )
         joined = known.join(before, on=list(GROUP_KEY), how="left")
         both = joined.withColumn("skew_before", F.expr("max_before / fair"))
-    groups_by_skew, counted = hold(both, {"groups": F.count(F.lit(1))})
+    groups_by_skew, counted = materialize(both, {"groups": F.count(F.lit(1))})
     groups = _first(groups_by_skew, F.col("skew_after"), MAX_LISTED)
     chosen = _first(groups_by_skew, F.coalesce("skew_before", "skew_after"), MAX_CURVES)
     curves = _curves(plan, weighing, [(row["cluster_id"], row["group_id"]) for row in chosen])
@@ -114,7 +114,7 @@ def _curves(plan: Plan, weighing: Weighing, names: list[tuple[str, str]]) -> Row
 
 def charts_by_weight(contents: FoundByWeight) -> dict[str, str]:
     """SVG by name, loads and curves; one of which nothing is known is left out."""
-    return as_svg(contents, loads=_drawn_loads, curves=_drawn_curves)
+    return draw_svg(contents, loads=_drawn_loads, curves=_drawn_curves)
 
 
 def _drawn_loads(altair: Any, contents: FoundByWeight) -> Any:

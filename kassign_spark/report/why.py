@@ -12,7 +12,7 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.group_names import group_columns
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.numbers import Flags, Longs
-from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.rows import fold, run_in_tasks
 from kassign_spark.sessions import cores
 from kassign_spark.whatif.advice import Ranked, ranked_pieces
 from kassign_spark.whatif.advice_sentences import change_of, ids_of, reason_of, topics_of
@@ -30,7 +30,7 @@ MAX_PARTITIONS = 300_000
 _REASONS = "cluster_id string, group_id string, reasons string"
 
 
-def explained(groups: Sequence[dict[str, Any]]) -> list[GroupName]:
+def choose_explained(groups: Sequence[dict[str, Any]]) -> list[GroupName]:
     """Choose, of groups worst first, those of which the page says why: uneven and not giant."""
     room, names = MAX_PARTITIONS, []
     for group in groups:
@@ -64,7 +64,7 @@ def collect_why(eligible: Eligible, names: Sequence[GroupName]) -> dict[GroupNam
         has_racks=False,
     )
     tasks = min(eligible.tasks, cores(eligible.members.sparkSession))
-    rows = in_tasks(fold(uneven), why_arrow, _REASONS, tasks).collect()
+    rows = run_in_tasks(fold(uneven), why_arrow, _REASONS, tasks).collect()
     return {(row.cluster_id, row.group_id): json.loads(row.reasons) for row in rows}
 
 

@@ -10,13 +10,13 @@ from pyspark.sql import functions as F
 
 from kassign_spark.settings.setting_rules import (
     Rule,
-    advised,
     no_number,
     number,
-    refused,
+    recommendation,
+    refusal,
     setting_value,
     since,
-    trimmed,
+    trim_setting,
 )
 
 _SESSION, _HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
@@ -69,7 +69,7 @@ def broker_rules() -> list[Rule]:
         *_time_rules(_OF_BROKER),
         *_limit_rules(),
         *(
-            refused(setting, number(setting) < least, f"must be at least {least}")
+            refusal(setting, number(setting) < least, f"must be at least {least}")
             for setting, least in ((_MAX_SIZE, 1), (_THREADS, 1), (_REFRESH, 10_000))
         ),
         *_name_rules(),
@@ -79,7 +79,7 @@ def broker_rules() -> list[Rule]:
 def _time_rules(before: str) -> Iterator[Rule]:
     for name, (_, _, version) in _LIMITS.items():
         setting, (least, most) = before + name, _limits(name)
-        yield refused(
+        yield refusal(
             setting,
             ~number(setting).between(least, most) | (number(setting) < _LEAST_OF_ALL[name]),
             F.format_string("outside the broker's own limits, %d to %d", least, most),
@@ -92,7 +92,7 @@ def _time_rules(before: str) -> Iterator[Rule]:
         setting_value(before + _SESSION).isNotNull()
         | setting_value(before + _HEARTBEAT).isNotNull()
     )
-    yield refused(
+    yield refusal(
         before + _HEARTBEAT,
         is_set & since("4.0.0") & (heartbeat >= session),
         F.format_string(f"must be lower than {before}{_SESSION}, which is %d", session),
@@ -118,8 +118,8 @@ def _limit_rules() -> Iterator[Rule]:
         for end, is_left_out in (("min", time < least), ("max", time > most)):
             limit = _limit(end, name)
             too_low = number(limit) < least_of_all
-            yield refused(limit, too_low, f"must be at least {least_of_all}")
-            yield refused(
+            yield refusal(limit, too_low, f"must be at least {least_of_all}")
+            yield refusal(
                 limit,
                 setting_value(_OF_BROKER + name).isNull()
                 & setting_value(limit).isNotNull()
@@ -131,13 +131,13 @@ def _limit_rules() -> Iterator[Rule]:
 
 def _unknown_before(version: str, setting: str) -> Rule:
     is_unknown = ~since(version) & setting_value(setting).isNotNull()
-    return advised(setting, is_unknown, f"unknown to brokers before {version}")
+    return recommendation(setting, is_unknown, f"unknown to brokers before {version}")
 
 
 def _name_rules() -> Iterator[Rule]:
-    policy = F.lower(trimmed(_POLICY))
-    yield refused(_POLICY, ~policy.isin(*_POLICIES), f"must be one of {', '.join(_POLICIES)}")
-    yield advised(
+    policy = F.lower(trim_setting(_POLICY))
+    yield refusal(_POLICY, ~policy.isin(*_POLICIES), f"must be one of {', '.join(_POLICIES)}")
+    yield recommendation(
         _POLICY,
         policy == "upgrade",
         "when the last new member of a mixed group leaves, its partitions stay unread until "
@@ -145,30 +145,30 @@ def _name_rules() -> Iterator[Rule]:
     )
     assignors = _list(_ASSIGNORS)
     has_empty = F.array_contains(assignors, "")
-    yield refused(_ASSIGNORS, has_empty, "needs at least one assignor, none of them empty")
+    yield refusal(_ASSIGNORS, has_empty, "needs at least one assignor, none of them empty")
     is_twice = F.size(F.array_distinct(assignors)) < F.size(assignors)
-    yield advised(_ASSIGNORS, is_twice, "an assignor appears twice; it counts once")
+    yield recommendation(_ASSIGNORS, is_twice, "an assignor appears twice; it counts once")
     own = F.filter(assignors, lambda name: ~name.isin("uniform", "range", "") & ~name.contains("."))
-    yield refused(_ASSIGNORS, F.size(own) > 0, "takes uniform, range and names of classes")
+    yield refusal(_ASSIGNORS, F.size(own) > 0, "takes uniform, range and names of classes")
     protocols = _list(_PROTOCOLS)
     known = F.array(*(F.lit(name) for name in _KNOWN_PROTOCOLS))
-    yield refused(
+    yield refusal(
         _PROTOCOLS,
         F.size(F.array_except(protocols, known)) > 0,
         f"takes {', '.join(_KNOWN_PROTOCOLS)}, in small letters",
     )
-    yield advised(
+    yield recommendation(
         _PROTOCOLS,
         ~F.array_contains(protocols, "consumer"),
         "without consumer, clients of the new protocol get UNSUPPORTED_VERSION",
     )
     for setting in (_OFFLOAD, _OF_BROKER + _OFFLOAD):
-        is_flag = F.lower(trimmed(setting)).isin("true", "false")
-        yield refused(setting, ~is_flag, "must be true or false")
-        yield advised(
+        is_flag = F.lower(trim_setting(setting)).isin("true", "false")
+        yield refusal(setting, ~is_flag, "must be true or false")
+        yield recommendation(
             setting, setting_value(setting).isNotNull(), "nothing reads it yet, as of 4.4"
         )
 
 
 def _list(setting: str) -> Column:
-    return F.split(trimmed(setting), r"\s*,\s*")
+    return F.split(trim_setting(setting), r"\s*,\s*")

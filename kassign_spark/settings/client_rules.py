@@ -8,13 +8,13 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import CLIENT_ASSIGNORS
 from kassign_spark.settings.setting_rules import (
     Rule,
-    advised,
     no_number,
     number,
-    refused,
+    recommendation,
+    refusal,
     setting_value,
     since,
-    trimmed,
+    trim_setting,
 )
 
 SESSION, HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
@@ -81,7 +81,7 @@ def _number_rules() -> Iterator[Rule]:
         yield no_number(setting, since(_SINCE.get(setting, "0.0")))
     for setting, (least, version) in _LEAST.items():
         broken = since(version) & (number(setting) < least)
-        yield refused(setting, broken, f"must be at least {least}")
+        yield refusal(setting, broken, f"must be at least {least}")
 
 
 def _timeout_rules() -> Iterator[Rule]:
@@ -89,13 +89,13 @@ def _timeout_rules() -> Iterator[Rule]:
     session = F.coalesce(number(SESSION), default)
     heartbeat = F.coalesce(number(HEARTBEAT), F.lit(3000))
     readable = _is_readable(SESSION) & _is_readable(HEARTBEAT) & ~_is_consumer_protocol()
-    yield refused(
+    yield refusal(
         HEARTBEAT,
         readable & (heartbeat >= session),
         F.format_string("must be lower than session.timeout.ms, which is %d", session),
         heartbeat,
     )
-    yield advised(
+    yield recommendation(
         HEARTBEAT,
         readable & (heartbeat < session) & (heartbeat * 3 > session),
         F.format_string(
@@ -106,7 +106,7 @@ def _timeout_rules() -> Iterator[Rule]:
         heartbeat,
     )
     longest = F.when(since("2.3.0"), 1_800_000).otherwise(300_000)
-    yield refused(
+    yield refusal(
         SESSION,
         ~_is_consumer_protocol() & ~number(SESSION).between(6000, longest),
         F.format_string(
@@ -118,7 +118,7 @@ def _timeout_rules() -> Iterator[Rule]:
     request_default = F.when(since("0.10.1"), 305_000).otherwise(40_000)
     request = F.coalesce(number(REQUEST), request_default)
     readable = _is_readable(REQUEST) & _is_readable(SESSION)
-    yield refused(
+    yield refusal(
         REQUEST,
         ~since("2.0.0") & readable & (request >= 0) & (request <= session),
         F.format_string("must be greater than session.timeout.ms, which is %d", session),
@@ -126,7 +126,7 @@ def _timeout_rules() -> Iterator[Rule]:
     )
     poll = F.coalesce(number(POLL_INTERVAL), F.lit(300_000))
     readable = _is_readable(POLL_INTERVAL) & _is_readable(SESSION) & ~_is_consumer_protocol()
-    yield advised(
+    yield recommendation(
         POLL_INTERVAL,
         since("0.10.1") & readable & (poll >= 1) & (poll < session),
         F.format_string(
@@ -139,52 +139,52 @@ def _timeout_rules() -> Iterator[Rule]:
 
 
 def _static_rules() -> Iterator[Rule]:
-    instance, knows_instance = trimmed(INSTANCE_ID), since(_SINCE[INSTANCE_ID])
+    instance, knows_instance = trim_setting(INSTANCE_ID), since(_SINCE[INSTANCE_ID])
     broken = ~instance.rlike(r"^[A-Za-z0-9._-]{1,249}\z") | instance.isin(".", "..")
-    yield refused(
+    yield refusal(
         INSTANCE_ID,
         knows_instance & broken,
         'must be 1 to 249 of the characters A-Z, a-z, 0-9, ".", "_", "-"; not "." or ".."',
     )
-    yield refused(
+    yield refusal(
         INSTANCE_ID,
         knows_instance & (F.col("same_instance") > 1),
         F.format_string(
             'group "%s" has %d clients of this id: the broker fences all but the last to join',
-            trimmed(GROUP_ID),
+            trim_setting(GROUP_ID),
             F.col("same_instance"),
         ),
     )
-    yield advised(
+    yield recommendation(
         STRATEGY,
         F.col("has_other_library"),
         F.format_string(
             'group "%s" has clients of Java and of librdkafka (range, roundrobin, '
             "cooperative-sticky): whichever leads assigns by its own rules; let one library run in "
             "all clients",
-            trimmed(GROUP_ID),
+            trim_setting(GROUP_ID),
         ),
     )
-    is_blank = trimmed(GROUP_ID) == ""
-    yield refused(GROUP_ID, since("4.0.0") & is_blank, "must not be empty or blank")
+    is_blank = trim_setting(GROUP_ID) == ""
+    yield refusal(GROUP_ID, since("4.0.0") & is_blank, "must not be empty or blank")
     advice = "empty or blank: clients from 4.0 on refuse it"
-    yield advised(GROUP_ID, ~since("4.0.0") & is_blank, advice)
-    yield advised(
+    yield recommendation(GROUP_ID, ~since("4.0.0") & is_blank, advice)
+    yield recommendation(
         _AUTO_COMMIT,
         since("2.2.0")
-        & (F.lower(trimmed(_AUTO_COMMIT)) == "true")
+        & (F.lower(trim_setting(_AUTO_COMMIT)) == "true")
         & setting_value(GROUP_ID).isNull(),
         "the client refuses it unless the program gives it a group.id",
     )
-    yield refused(
+    yield refusal(
         _MECHANISM,
-        (trimmed(_MECHANISM) == "") & F.upper(trimmed(_SECURITY)).startswith("SASL_"),
+        (trim_setting(_MECHANISM) == "") & F.upper(trim_setting(_SECURITY)).startswith("SASL_"),
         "must not be empty where security.protocol is one with SASL",
     )
 
 
 def _assignor_rules() -> Iterator[Rule]:
-    text = trimmed(STRATEGY)
+    text = trim_setting(STRATEGY)
     names = F.when(text == "", F.array().cast("array<string>")).otherwise(F.split(text, r"\s*,\s*"))
     is_classic = ~_is_consumer_protocol()
 
@@ -194,11 +194,11 @@ def _assignor_rules() -> Iterator[Rule]:
     # Clients from 4.2 on drop the second one with a warning (KIP-1161).
     is_twice = F.size(F.array_distinct(names)) < F.size(names)
     refuses_twice = since("3.1.0") & ~since("4.2.0") & is_classic
-    yield refused(STRATEGY, refuses_twice & is_twice, "an assignor appears twice")
+    yield refusal(STRATEGY, refuses_twice & is_twice, "an assignor appears twice")
     has_empty = F.array_contains(names, "")
-    yield refused(STRATEGY, is_classic & has_empty, "an entry of the list is empty")
+    yield refusal(STRATEGY, is_classic & has_empty, "an entry of the list is empty")
     for name, class_name in CLIENT_ASSIGNORS.items():
-        yield refused(
+        yield refusal(
             STRATEGY,
             is_classic & F.array_contains(names, name),
             f'"{name}" is not a class: the setting takes {class_name}',
@@ -212,24 +212,24 @@ def _assignor_rules() -> Iterator[Rule]:
         ),
     )
     detail = f"is not a class that Kafka has: those are {', '.join(CLIENT_ASSIGNORS.values())}"
-    yield refused(STRATEGY, is_classic & (F.size(unknown) > 0), detail)
+    yield refusal(STRATEGY, is_classic & (F.size(unknown) > 0), detail)
     for name, version in ((_STICKY, "0.11.0"), (_COOPERATIVE, "2.4.0")):
         detail = f"the client has no {name} before {version}"
-        yield refused(STRATEGY, ~since(version) & has(name), detail)
-    yield advised(
+        yield refusal(STRATEGY, ~since(version) & has(name), detail)
+    yield recommendation(
         STRATEGY,
         is_classic & has(_COOPERATIVE) & has(*_EAGER),
         "eager: a consumer is cooperative when all its assignors are; keep the eager one only "
         "while members are changed over",
     )
-    rack = F.coalesce(trimmed("client.rack"), F.lit(""))
+    rack = F.coalesce(trim_setting("client.rack"), F.lit(""))
     is_sticky = has(_STICKY, _COOPERATIVE)
-    yield advised(
+    yield recommendation(
         STRATEGY,
         since("3.5.0") & ~since("3.7.1") & is_sticky & (rack != ""),
         "with client.rack the sticky assignors of 3.5.0 to 3.7.0 can throw (KAFKA-15170)",
     )
-    yield advised(
+    yield recommendation(
         STRATEGY,
         since("2.4.0") & ~since("3.0.0") & is_sticky,
         "the sticky assignors of 2.4 to 2.8 can throw: some partitions are unassigned but all "
@@ -241,59 +241,59 @@ def _version_rules() -> Iterator[Rule]:
     for setting, version in _SINCE.items():
         is_unknown = ~since(version) & setting_value(setting).isNotNull()
         detail = f"unknown to clients before {version}, which ignore it"
-        yield advised(setting, is_unknown, detail)
+        yield recommendation(setting, is_unknown, detail)
 
 
 def _protocol_rules() -> Iterator[Rule]:
     """Return the rules for settings under each `group.protocol` (KIP-848)."""
-    known = F.lower(trimmed(PROTOCOL)).isin("classic", "consumer")
+    known = F.lower(trim_setting(PROTOCOL)).isin("classic", "consumer")
     has_setting, is_new = since(_SINCE[PROTOCOL]), _is_consumer_protocol()
-    yield refused(PROTOCOL, has_setting & ~known, "must be classic or consumer")
-    yield advised(
+    yield refusal(PROTOCOL, has_setting & ~known, "must be classic or consumer")
+    yield recommendation(
         PROTOCOL,
         is_new & ~since("4.0.0"),
         "consumer is a preview in clients before 4.0: not for production",
     )
     for setting in (SESSION, HEARTBEAT, STRATEGY):
-        is_set = is_new & (trimmed(setting) != "")
+        is_set = is_new & (trim_setting(setting) != "")
         detail = "cannot be set with group.protocol=consumer"
-        yield refused(setting, since("4.0.0") & is_set, detail)
+        yield refusal(setting, since("4.0.0") & is_set, detail)
         advice = "has no effect with group.protocol=consumer; from 4.0 on it is refused"
-        yield advised(setting, ~since("4.0.0") & is_set, advice)
-    yield refused(
+        yield recommendation(setting, ~since("4.0.0") & is_set, advice)
+    yield refusal(
         REMOTE_ASSIGNOR,
         has_setting
-        & (trimmed(REMOTE_ASSIGNOR) != "")
+        & (trim_setting(REMOTE_ASSIGNOR) != "")
         & (known | setting_value(PROTOCOL).isNull())
         & ~is_new,
         "cannot be set with group.protocol=classic, which is the default",
     )
     for setting in _SHARE_SETTINGS:
-        yield refused(
+        yield refusal(
             setting,
             since("4.1.0") & setting_value(setting).isNotNull(),
             "is a setting of share consumers, which a KafkaConsumer refuses",
         )
     # What a client of the new protocol may set, to little effect or with a surprise.
-    yield advised(
+    yield recommendation(
         REMOTE_ASSIGNOR,
         is_new & ~setting_value(REMOTE_ASSIGNOR).isin("uniform", "range"),
         "only the broker sees whether it knows it: unless it is one of its "
         "group.consumer.assignors, the consumer ends with UNSUPPORTED_ASSIGNOR",
     )
-    yield advised(
+    yield recommendation(
         "client.rack",
-        is_new & (trimmed("client.rack") != ""),
+        is_new & (trim_setting("client.rack") != ""),
         "neither assignor of the coordinator looks at racks; fetches still do",
     )
-    yield advised(
+    yield recommendation(
         _INTERNAL_TOPICS,
         is_new & setting_value(_INTERNAL_TOPICS).isNotNull(),
         "has no effect on a SubscriptionPattern, which finds internal topics too",
     )
-    yield advised(
+    yield recommendation(
         INSTANCE_ID,
-        is_new & (trimmed(INSTANCE_ID) != ""),
+        is_new & (trim_setting(INSTANCE_ID) != ""),
         "after a crash the broker refuses the newcomer (UNRELEASED_INSTANCE_ID, fatal) until "
         "the session has expired: let it start again until it is taken",
     )
@@ -306,5 +306,5 @@ def _is_readable(setting: str) -> Column:
 
 def _is_consumer_protocol() -> Column:
     """Return whether the client uses KIP-848's protocol; before 3.7 there is no such setting."""
-    is_set = F.coalesce(F.lower(trimmed(PROTOCOL)) == "consumer", F.lit(False))
+    is_set = F.coalesce(F.lower(trim_setting(PROTOCOL)) == "consumer", F.lit(False))
     return since(_SINCE[PROTOCOL]) & is_set

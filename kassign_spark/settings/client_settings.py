@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import table_of
 from kassign_spark.settings.broker_rules import BROKER_NUMBERS, BROKER_SETTINGS, broker_rules
 from kassign_spark.settings.client_rules import (
@@ -18,7 +18,7 @@ from kassign_spark.settings.client_rules import (
 )
 from kassign_spark.settings.client_types import VALUE_TYPES, wrong_values
 from kassign_spark.settings.client_versions import version_number
-from kassign_spark.settings.setting_rules import ADVICE, REFUSED, Rule, setting_value, trimmed
+from kassign_spark.settings.setting_rules import ADVICE, REFUSED, Rule, setting_value, trim_setting
 
 CLIENTS = table_of("clients", "client string, client_version string, setting string, value string")
 """One row per client and setting, as in its properties file."""
@@ -63,7 +63,7 @@ def check_settings(clients: DataFrame) -> DataFrame:
         SchemaError: columns are missing or of the wrong type.
     """
     rows = conform(clients, CLIENTS).where("setting IS NULL OR value IS NOT NULL")
-    by_client = _by_client(rows)
+    by_client = _group_by_client(rows)
     rules = [*client_rules(), *broker_rules()]
     known = by_client.where(F.col("version").isNotNull())
     known_findings = known.select(
@@ -81,7 +81,7 @@ def check_settings(clients: DataFrame) -> DataFrame:
         .unionByName(unknown)
         .unionByName(_ambiguous(rows))
     )
-    return answer(every, "check_settings", has_cluster_id=False)
+    return to_result(every, "check_settings", has_cluster_id=False)
 
 
 def refused_as_consumer(clients: DataFrame) -> DataFrame:
@@ -111,7 +111,7 @@ def refused_as_consumer(clients: DataFrame) -> DataFrame:
     return wrong.join(groups.distinct(), on="client", how="inner").selectExpr("group_id", says)
 
 
-def _by_client(rows: DataFrame) -> DataFrame:
+def _group_by_client(rows: DataFrame) -> DataFrame:
     """One row per client: client, versions, version, given, number and two of its group.
 
     same_instance: clients of its instance id; has_other_library: whether clients of Java and of
@@ -127,8 +127,8 @@ def _by_client(rows: DataFrame) -> DataFrame:
     clients = versions.join(
         settings, on=versions["client"].eqNullSafe(settings["client"]), how="inner"
     )
-    instance = Window.partitionBy(trimmed(GROUP_ID), trimmed(INSTANCE_ID))
-    group = Window.partitionBy(trimmed(GROUP_ID))
+    instance = Window.partitionBy(trim_setting(GROUP_ID), trim_setting(INSTANCE_ID))
+    group = Window.partitionBy(trim_setting(GROUP_ID))
     return clients.select(
         versions["client"],
         "versions",
@@ -143,15 +143,15 @@ def _by_client(rows: DataFrame) -> DataFrame:
         ).alias("same_instance"),
         (
             setting_value(GROUP_ID).isNotNull()
-            & (F.count_if(trimmed(STRATEGY).rlike(_OF_LIBRDKAFKA)).over(group) > 0)
-            & (F.count_if(trimmed(STRATEGY).contains("Assignor")).over(group) > 0)
+            & (F.count_if(trim_setting(STRATEGY).rlike(_OF_LIBRDKAFKA)).over(group) > 0)
+            & (F.count_if(trim_setting(STRATEGY).contains("Assignor")).over(group) > 0)
         ).alias("has_other_library"),
     )
 
 
 def _whole_number(setting: str) -> Column:
     """The value as Java's ``Integer.parseInt`` reads it, blanks around it aside, or null."""
-    text = trimmed(setting)
+    text = trim_setting(setting)
     number = F.when(text.rlike(r"^[+-]?[0-9]{1,18}\z"), text).cast("bigint")
     return F.when(number.between(-(2**31), 2**31 - 1), number)
 

@@ -85,12 +85,12 @@ _LIKENESS_OF_WORDS = 0.5
 _KNOWN = sorted(CONSUMER_NAMES.union(BROKER_SETTINGS))
 
 
-def squashed(name: str) -> str:
+def squash_name(name: str) -> str:
     """Leave out how words are set apart: ``groupInstance-id`` is ``groupinstanceid``."""
     return re.sub("[^a-z0-9]", "", name.lower())
 
 
-_BY_SQUASHED = {squashed(name): name for name in _KNOWN}
+_BY_SQUASHED = {squash_name(name): name for name in _KNOWN}
 _BY_WORDS = {tuple(sorted(name.split("."))): name for name in _KNOWN}
 
 
@@ -109,11 +109,11 @@ def nearest_name(name: str, names: Iterable[str] = ()) -> str | None:
     Returns:
         The name, or null: none is near.
     """
-    by_squashed = {squashed(known): known for known in names} or _BY_SQUASHED
+    by_squashed = {squash_name(known): known for known in names} or _BY_SQUASHED
     words = _words(name)
     if not names and tuple(sorted(words)) in _BY_WORDS:
         return _BY_WORDS[tuple(sorted(words))]
-    near = difflib.get_close_matches(squashed(name), by_squashed, cutoff=_LIKENESS)
+    near = difflib.get_close_matches(squash_name(name), by_squashed, cutoff=_LIKENESS)
     return next((by_squashed[each] for each in near if _are_alike(words, by_squashed[each])), None)
 
 

@@ -9,7 +9,7 @@ from kassign_spark.settings.known_names import (
     CONSUMER_NAMES,
     is_of_another_family,
     nearest_name,
-    squashed,
+    squash_name,
 )
 
 _KNOWN = CONSUMER_NAMES.union(BROKER_SETTINGS)
@@ -34,7 +34,7 @@ fetch-max-wait fetch-min-size group-id heartbeat-interval isolation-level key-de
 max-poll-interval max-poll-records value-deserializer
 """
 _SPRINGS = _SPRING_TEXT.split()
-_OWN = {squashed(name): name for name in CONSUMER_NAMES} | {
+_OWN = {squash_name(name): name for name in CONSUMER_NAMES} | {
     "autocommitinterval": "auto.commit.interval.ms",
     "fetchmaxwait": "fetch.max.wait.ms",
     "fetchminsize": "fetch.min.bytes",
@@ -105,9 +105,9 @@ def read_through(properties: Mapping[str, str]) -> ClientFile:
     known: list[_KnownPrefix] = []
     unknown: list[Misspelled] = []
     for key, text in properties.items():
-        rule = _known(key, text, of_groups)
+        rule = _find_known(key, text, of_groups)
         if rule is None:
-            unknown += _misspelled(key)
+            unknown += _find_misspelled(key)
         elif not ("${" in text and (has_providers or rule.prefix)):
             # What stands for another value is put in later.
             known.append(rule)
@@ -131,7 +131,7 @@ def _has_clients_prefix(properties: Iterable[str]) -> bool:
     )
 
 
-def _known(key: str, value: str, of_groups: frozenset[str]) -> _KnownPrefix | None:
+def _find_known(key: str, value: str, of_groups: frozenset[str]) -> _KnownPrefix | None:
     if key in CONSUMER_NAMES or key in of_groups or key in _KNOWN - _OF_GROUPS:
         return _KnownPrefix("", "", key, value)
     key, value = _plain(key, value)
@@ -140,15 +140,15 @@ def _known(key: str, value: str, of_groups: frozenset[str]) -> _KnownPrefix | No
         if name in CONSUMER_NAMES and not _is_others(prefix):
             return _KnownPrefix(role + _role(prefix), prefix, name, value)
         is_own = _OWN_NAMES.fullmatch(prefix) is not None and not _is_others(prefix)
-        own = _OWN.get(squashed(name)) if is_own else None
+        own = _OWN.get(squash_name(name)) if is_own else None
         if prefix.startswith("spring.cloud") and name == "group":
             own = "group.id"
         if own is not None:
-            return _KnownPrefix(role + _role(prefix), prefix, own, _as_kafka_writes(own, value))
+            return _KnownPrefix(role + _role(prefix), prefix, own, _write_as_kafka(own, value))
     return None
 
 
-def _misspelled(key: str) -> Iterator[Misspelled]:
+def _find_misspelled(key: str) -> Iterator[Misspelled]:
     """Return what is meant by a key that is unknown, unless it is somebody else's."""
     plain = _profile(_plain(key, "")[0])[1]
     if _is_others(plain):
@@ -217,7 +217,7 @@ def _clients(known: list[_KnownPrefix], *, is_connect: bool) -> dict[str, dict[s
     return clients
 
 
-def _as_kafka_writes(name: str, value: str) -> str:
+def _write_as_kafka(name: str, value: str) -> str:
     """Write a value that a framework reads itself as Kafka does: ``10s`` is 10000."""
     text = value.strip().lower()
     if name == "isolation.level":

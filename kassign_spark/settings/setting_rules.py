@@ -31,14 +31,14 @@ class Rule(NamedTuple):
     """The value at fault where it is not the given text, such as a default."""
 
 
-def refused(
+def refusal(
     setting: str, broken: Column, detail: Column | str, value: Column | None = None
 ) -> Rule:
     """Return a rule of what the client's constructor or the broker refuses."""
     return Rule(setting, REFUSED, broken, F.lit(detail), value)
 
 
-def advised(
+def recommendation(
     setting: str, broken: Column, detail: Column | str, value: Column | None = None
 ) -> Rule:
     """Return a rule of what they take, and had better not be given."""
@@ -50,7 +50,7 @@ def setting_value(setting: str) -> Column:
     return F.try_element_at("given", F.lit(setting))
 
 
-def trimmed(setting: str) -> Column:
+def trim_setting(setting: str) -> Column:
     """The same as Kafka reads it: without blanks around it (Java's ``String.trim``)."""
     return F.regexp_replace(setting_value(setting), BLANKS_AROUND, "")
 
@@ -58,8 +58,10 @@ def trimmed(setting: str) -> Column:
 def no_number(setting: str, applies: Column) -> Rule:
     """Return the rule that a setting is a whole number."""
     is_none = setting_value(setting).isNotNull() & number(setting).isNull()
-    value = F.when(trimmed(setting).rlike(rf"^(?:{HARMLESS_NUMBER})\z"), setting_value(setting))
-    return refused(setting, applies & is_none, "not a whole number of 32 bits", value)
+    value = F.when(
+        trim_setting(setting).rlike(rf"^(?:{HARMLESS_NUMBER})\z"), setting_value(setting)
+    )
+    return refusal(setting, applies & is_none, "not a whole number of 32 bits", value)
 
 
 def number(setting: str) -> Column:

@@ -16,7 +16,7 @@ from kassign_spark.simulation.consumer_decisions import (
     Acts,
     acts_of,
     draws_id,
-    of_coordinator,
+    to_group_member,
     topics_of,
     value,
 )
@@ -112,22 +112,26 @@ def begin(group: Group, naming: Naming) -> RebalanceTimeline:
         members = sorted(members, key=lambda member: member.seq or 0)
     life = CoordinatedGroup(topics=topics_of(group), is_order_known=is_known)
     life.table.admit(
-        replace(of_coordinator(m, m.member_id), is_away=m.generation == STATIC_AWAY)
+        replace(to_group_member(m, m.member_id), is_away=m.generation == STATIC_AWAY)
         for m in members
     )
     life.has_new_regex = True
     life.resolve_regexes(_resolving(group))
     life.assignment_epoch = life.group_epoch = max([1, *(m.generation or 1 for m in members)])
     names = [member.member_id for member in members]
-    owned = _listed(group.owned, life, naming, is_ordered=False)
+    owned = _group_by_member(group.owned, life, naming, is_ordered=False)
     has_target = len(group.target.member) > 0
-    target = _listed(group.target, life, naming, group.target_is_ordered) if has_target else owned
+    target = (
+        _group_by_member(group.target, life, naming, group.target_is_ordered)
+        if has_target
+        else owned
+    )
     life.targets = {name: target[name] for name in names if name in target}
     ids = {name: name for name in names}
     return RebalanceTimeline(0, life, ids, {name: owned.get(name, NOTHING) for name in names})
 
 
-def _listed(
+def _group_by_member(
     owned: OwnedCodes, life: CoordinatedGroup, naming: Naming, is_ordered: bool
 ) -> dict[str, TargetList]:
     """Rows by codes of names as lists by members."""

@@ -67,21 +67,21 @@ def acts_of(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     if kind == "group_settings_change":
         return Acts([], "the group's settings hold from its members' next heartbeats on")
     if event["is_topic"]:
-        return _of_topic(group, event, changed)
+        return _decide_topic(group, event, changed)
     if kind == "subscription_changes":
-        return _of_subscriptions(group, event, changed)
+        return _decide_subscriptions(group, event, changed)
     (change,) = [change for change in changed if change.is_target]
     if is_restart(event):
-        return _of_restart(group, event, change)
+        return _decide_restart(group, event, change)
     if takes_over(event) is not None:
-        return _of_take_over(group, event, change)
+        return _decide_take_over(group, event, change)
     if kind == "member_joins":
         act = _join(group, event, change.after)
         return Acts([act], _why_join(change.after), own=change.after.member_id)
-    return _of_going(group, event, change.before)
+    return _decide_going(group, event, change.before)
 
 
-def of_coordinator(member: Member, member_id: str) -> GroupMember:
+def to_group_member(member: Member, member_id: str) -> GroupMember:
     """A member as the coordinator knows it."""
     return GroupMember(
         member_id,
@@ -107,7 +107,7 @@ def topics_of(group: Group) -> dict[str, TopicState]:
 def _join(group: Group, event: Event, member: Member) -> Act:
     name = member.member_id
     return lambda timeline: timeline.join(
-        name, of_coordinator(member, _id(group, event, name, timeline))
+        name, to_group_member(member, _id(group, event, name, timeline))
     )
 
 
@@ -139,7 +139,7 @@ def _why_join(member: Member) -> str:
     return "a new member joins with an empty list of topics"
 
 
-def _of_going(group: Group, event: Event, member: Member) -> Acts:
+def _decide_going(group: Group, event: Event, member: Member) -> Acts:
     kind, poll = event["kind"], int(event["max_poll_interval_ms"])
     session = value(group, event, "session_timeout_ms")
     stop = event["stop"] or "close"
@@ -171,14 +171,14 @@ def _of_going(group: Group, event: Event, member: Member) -> Acts:
     return Acts([_leave(member.member_id)], reason, noticed, is_lost=is_lost)
 
 
-def _of_restart(group: Group, event: Event, change: MemberChange) -> Acts:
+def _decide_restart(group: Group, event: Event, change: MemberChange) -> Acts:
     member, downtime = change.before, int(event["downtime_ms"] or 0)
     session = value(group, event, "session_timeout_ms")
     stop = event["stop"] or "close"
     is_back = event["stage"] == 2
     keeps = member.instance is not None and stop in ("close", "remain_in_group")
     if keeps and downtime < session:
-        return _of_take_over(group, event, change) if is_back else Acts([], "", is_told=False)
+        return _decide_take_over(group, event, change) if is_back else Acts([], "", is_told=False)
     if is_back:
         reason = "the member joins again, as a new one"
         if change.after.member_id in group.pending:
@@ -224,11 +224,11 @@ def is_free(group: Group, event: Event) -> bool:
     return downtime < value(group, event, "heartbeat_interval_ms") // others
 
 
-def _of_take_over(group: Group, event: Event, change: MemberChange) -> Acts:
+def _decide_take_over(group: Group, event: Event, change: MemberChange) -> Acts:
     before, after = change.before, change.after
 
     def act(timeline: RebalanceTimeline) -> bool:
-        member = of_coordinator(after, _id(group, event, after.member_id, timeline))
+        member = to_group_member(after, _id(group, event, after.member_id, timeline))
         return timeline.take_over(before.member_id, after.member_id, member)
 
     same = set(before.resolved or ()) == set(after.resolved or ()) and before.regex == after.regex
@@ -240,7 +240,7 @@ def _of_take_over(group: Group, event: Event, change: MemberChange) -> Acts:
     return Acts([act], reason, own=after.member_id)
 
 
-def _of_subscriptions(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
+def _decide_subscriptions(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     acts: list[Act] = []
     own, reason = None, "the members subscribe to the same topics as before"
     for change in changed:
@@ -261,7 +261,7 @@ def _of_subscriptions(group: Group, event: Event, changed: list[MemberChange]) -
 
 def _resubscribe(member: Member) -> Act:
     name = member.member_id
-    return lambda timeline: timeline.resubscribe(name, of_coordinator(member, ""))
+    return lambda timeline: timeline.resubscribe(name, to_group_member(member, ""))
 
 
 _TOPIC_CHANGES = {
@@ -273,7 +273,7 @@ _TOPIC_CHANGES = {
 }
 
 
-def _of_topic(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
+def _decide_topic(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     topics = topics_of(group)
     acts: list[Act] = [lambda timeline: timeline.change_topics(topics)]
     noticed = value(group, event, "heartbeat_interval_ms")

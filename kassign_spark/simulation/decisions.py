@@ -87,15 +87,15 @@ def decide(event: Event, changed: list[MemberChange], lost: bool) -> Decision:
     elif not before and not after:
         cause = RebalanceCause(False, "the group has no members")
     elif event["is_topic"]:
-        cause = _of_topic(event, changed)
+        cause = _decide_topic(event, changed)
     elif event["kind"] == "subscription_changes":
-        cause = _of_subscriptions(changed, lost)
+        cause = _decide_subscriptions(changed, lost)
     elif takes_over(event):
-        cause = _of_take_over(takes_over(event), _of_return(event, changed, had, has, lost))
+        cause = _decide_take_over(takes_over(event), _decide_return(event, changed, had, has, lost))
     elif is_restart(event) and event["stage"] == 2:
-        cause = _of_return(event, changed, had, has, lost)
+        cause = _decide_return(event, changed, had, has, lost)
     else:
-        cause = _of_member(event, changed, before, after)
+        cause = _decide_member(event, changed, before, after)
     went = any(change.goes for change in changed)
     return Decision(
         cause,
@@ -105,7 +105,7 @@ def decide(event: Event, changed: list[MemberChange], lost: bool) -> Decision:
     )
 
 
-def _of_topic(event: Event, changed: list[MemberChange]) -> RebalanceCause:
+def _decide_topic(event: Event, changed: list[MemberChange]) -> RebalanceCause:
     topic = event["topic"]
     subscriptions: dict[int, Texts | None] = {}
     for change in changed:
@@ -130,7 +130,7 @@ def _of_topic(event: Event, changed: list[MemberChange]) -> RebalanceCause:
     )
 
 
-def _of_subscriptions(changed: list[MemberChange], lost: bool) -> RebalanceCause:
+def _decide_subscriptions(changed: list[MemberChange], lost: bool) -> RebalanceCause:
     switching = [change for change in changed if change.switches]
     if any(change.after.instance is None for change in switching):
         return RebalanceCause(
@@ -160,7 +160,7 @@ def _differs(change: MemberChange) -> bool:
     return after is None or before is None or sorted(after) != sorted(before)
 
 
-def _of_return(
+def _decide_return(
     event: Event, changed: list[MemberChange], had: Choice, has: Choice, lost: bool
 ) -> RebalanceCause:
     if any(change.is_target and change.before.is_away for change in changed):
@@ -184,7 +184,7 @@ def _of_return(
     )
 
 
-def _of_take_over(holder: str | None, back: RebalanceCause) -> RebalanceCause:
+def _decide_take_over(holder: str | None, back: RebalanceCause) -> RebalanceCause:
     """A newcomer with the instance id of a member that is there; ``back``: if it were that one."""
     reason = (
         f"the newcomer has the group.instance.id of {holder}, takes its place and its assignment, "
@@ -195,7 +195,7 @@ def _of_take_over(holder: str | None, back: RebalanceCause) -> RebalanceCause:
     return back._replace(reason=f"{reason}; {back.reason}")
 
 
-def _of_member(
+def _decide_member(
     event: Event, changed: list[MemberChange], before: list[Member], after: list[Member]
 ) -> RebalanceCause:
     """A member that joins, leaves, is dropped, or goes to restart."""

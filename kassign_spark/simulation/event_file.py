@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
-from kassign_spark.display import is_unicode, shown
+from kassign_spark.display import format_value, is_unicode
 from kassign_spark.errors import InputError
 from kassign_spark.limits import EVENTS as MOST_EVENTS
 from kassign_spark.limits import SWEEPS, read_text
@@ -87,12 +87,12 @@ def read_events(path: str | Path) -> EventFile:
     for line, section, value in read(text, problems):
         try:
             if section == "timeouts":
-                timeouts.update(_checked(value, LEAST, "timeouts"))
+                timeouts.update(_check_fields(value, LEAST, "timeouts"))
                 Timeouts(**timeouts)
             elif section == "sweeps":
                 sweeps.append(parse_sweep(value, line=line))
             else:
-                event = _checked(value, _FIELDS, "an event")
+                event = _check_fields(value, _FIELDS, "an event")
                 rows.append({**event, "event": len(rows) + 1, "line": line})
         except InputError as error:
             problems.append(f"line {line}: {error}")
@@ -108,16 +108,16 @@ def read_events(path: str | Path) -> EventFile:
     return EventFile(rows, Timeouts(**timeouts), sweeps)
 
 
-def _checked(value: Any, known: Any, subject: str) -> dict[str, Any]:
+def _check_fields(value: Any, known: Any, subject: str) -> dict[str, Any]:
     """Check names and types; what the values mean is checked where they are used."""
     if not isinstance(value, Mapping):
-        raise InputError(f"{subject} is a mapping of names to values, not {shown(value)}")
+        raise InputError(f"{subject} is a mapping of names to values, not {format_value(value)}")
     for name, setting in value.items():
         if name not in known:
-            raise InputError(f"unknown name {shown(name)}; known are {', '.join(known)}")
+            raise InputError(f"unknown name {format_value(name)}; known are {', '.join(known)}")
         is_fine, kind = _FORMS[EVENTS.columns[name].dataType.typeName()]
         if setting is not None and not is_fine(setting):
-            raise InputError(f"{name} is {shown(setting)}; must be {kind}")
+            raise InputError(f"{name} is {format_value(setting)}; must be {kind}")
     return dict(value)
 
 
@@ -185,12 +185,12 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
             return
         sections = [("events", root)]
         if isinstance(root, yaml.MappingNode):
-            sections = [(_constructed(constructor, key), value) for key, value in root.value]
+            sections = [(_construct(constructor, key), value) for key, value in root.value]
         for section, node in sections:
             line = node.start_mark.line + 1
             if section not in _SECTIONS:
                 problems.append(
-                    f"line {line}: unknown section {shown(section)}; "
+                    f"line {line}: unknown section {format_value(section)}; "
                     f"known are {', '.join(_SECTIONS)}"
                 )
             elif section != "timeouts" and not isinstance(node, yaml.SequenceNode):
@@ -216,14 +216,14 @@ def _yaml_entries(text: str, problems: list[str]) -> Iterator[Entry]:
 
 
 def _yaml_value(constructor: Any, node: Any) -> Any:
-    value = _constructed(constructor, node)
+    value = _construct(constructor, node)
     if isinstance(value, dict) and len(value) < len(node.value):
         names = [key.value for key, _ in node.value]
         raise InputError(f"{max(names, key=names.count)} appears twice")
     return value
 
 
-def _constructed(constructor: Any, node: Any) -> Any:
+def _construct(constructor: Any, node: Any) -> Any:
     import yaml
 
     try:

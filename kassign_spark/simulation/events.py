@@ -15,12 +15,12 @@ from kassign_spark.inputs.rules import (
     NAME_ADVICE,
     integer_rule,
     is_one_of,
-    not_allowed,
-    says,
-    shown,
-    text,
+    is_refused_name,
+    sql_quoted,
+    sql_sentence,
+    sql_text,
 )
-from kassign_spark.iteration import hold
+from kassign_spark.iteration import materialize
 from kassign_spark.limits import EVENTS as MOST_EVENTS
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.plans.protocol_choice import PROTOCOLS
@@ -113,7 +113,7 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
     # A file has rows of all kinds in one frame: what a row leaves out is null.
     typed = known.selectExpr("*", f"coalesce({is_one_of('kind', TOPIC_KINDS)}, false) as is_topic")
     typed = with_regex_problems(typed) if has_regexes else typed.selectExpr("*", _NO_REGEX_PROBLEM)
-    checked, measured = hold(
+    checked, measured = materialize(
         typed.selectExpr("*", f"{_problem()} as problem"),
         {
             "events": F.count(F.lit(1)),
@@ -128,7 +128,7 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
         raise InputError(f"{measured['events']:,} events; at most {MOST_EVENTS:,} are followed")
     if measured["bad"]:
         raise_problems(checked.where("problem IS NOT NULL"))
-    own = ", ".join(f"if({name} is null, null, {text(name)})" for name in LEAST)
+    own = ", ".join(f"if({name} is null, null, {sql_text(name)})" for name in LEAST)
     filled = vars(timeouts)
     return Events(
         checked.selectExpr(
@@ -159,18 +159,18 @@ def raise_problems(problems: DataFrame) -> None:
 
 def _where() -> str:
     kind = "coalesce(concat(' (', kind, ')'), '')"
-    name = says("event {}{}", "coalesce(cast(event as string), 'without a number')", kind)
-    return f"coalesce({says('line {}: {}', 'line', name)}, {name})"
+    name = sql_sentence("event {}{}", "coalesce(cast(event as string), 'without a number')", kind)
+    return f"coalesce({sql_sentence('line {}: {}', 'line', name)}, {name})"
 
 
 def _problem() -> str:
     """The first rule that an event breaks, as text; null where it is fine."""
     kinds, stops, assignors = (", ".join(names) for names in (KINDS, STOPS, _ASSIGNORS))
     rules = [
-        ("event is null", text("column event: give each event a number")),
+        ("event is null", sql_text("column event: give each event a number")),
         (
             f"not coalesce({is_one_of('kind', KINDS)}, false)",
-            says(f"unknown kind {{}}; known are {kinds}", shown("kind")),
+            sql_sentence(f"unknown kind {{}}; known are {kinds}", sql_quoted("kind")),
         ),
     ]
     for name in EVENTS.columns.names:
@@ -181,68 +181,70 @@ def _problem() -> str:
             k for k, rule in KINDS.items() if name not in rule.needs and name not in rule.may
         ]
         rules += [
-            (f"{is_one_of('kind', needed)} and {name} is null", text(f"needs {name}")),
+            (f"{is_one_of('kind', needed)} and {name} is null", sql_text(f"needs {name}")),
             (
                 f"{is_one_of('kind', useless)} and {name} is not null",
-                text(f"has no use for {name}"),
+                sql_text(f"has no use for {name}"),
             ),
         ]
         if name in ("group_id", "member_id", "topic", "new_member_id"):
-            rules.append((f"{name} = ''", text(f"{name} is empty")))
-    unknown = f"array_except(assignors, array({', '.join(map(text, _ASSIGNORS))}))"
+            rules.append((f"{name} = ''", sql_text(f"{name} is empty")))
+    unknown = f"array_except(assignors, array({', '.join(map(sql_text, _ASSIGNORS))}))"
     rules += [
         (
             "topics_pattern is not null and (topics is not null or topics_regex is not null)",
-            text("give topics_pattern, or topics and topics_regex, not both"),
+            sql_text("give topics_pattern, or topics and topics_regex, not both"),
         ),
         (
             "kind = 'subscription_changes' and "
             + " and ".join(f"{name} is null" for name in _SUBSCRIPTION),
-            text("needs topics, topics_pattern or topics_regex"),
+            sql_text("needs topics, topics_pattern or topics_regex"),
         ),
         (
             f"kind = 'group_settings_change' and coalesce({', '.join(_SETTINGS)}) is null",
-            text(f"needs one of {', '.join(_SETTINGS)}"),
+            sql_text(f"needs one of {', '.join(_SETTINGS)}"),
         ),
         (
             f"{REGEX_PROBLEM} is not null",
-            says("topics_regex {}: {}", shown("topics_regex"), REGEX_PROBLEM),
+            sql_sentence("topics_regex {}: {}", sql_quoted("topics_regex"), REGEX_PROBLEM),
         ),
         (
             f"not {is_one_of('stop', STOPS)}",
-            says(f"unknown stop {{}}; known: {stops}", shown("stop")),
+            sql_sentence(f"unknown stop {{}}; known: {stops}", sql_quoted("stop")),
         ),
         (
             "exists(topics, name -> name is null or name = '')",
-            text("topics has a null or empty name"),
+            sql_text("topics has a null or empty name"),
         ),
         (
-            f"topic != '' and {not_allowed('topic')}",
-            says(f"topic {{}}: {NAME_ADVICE}", shown("topic")),
+            f"topic != '' and {is_refused_name('topic')}",
+            sql_sentence(f"topic {{}}: {NAME_ADVICE}", sql_quoted("topic")),
         ),
         (
-            f"exists(topics, name -> {not_allowed('name')})",
-            says(
+            f"exists(topics, name -> {is_refused_name('name')})",
+            sql_sentence(
                 f"topics: {{}}: {NAME_ADVICE}",
-                f"to_json(filter(topics, name -> {not_allowed('name')}))",
+                f"to_json(filter(topics, name -> {is_refused_name('name')}))",
             ),
         ),
-        ("size(assignors) = 0", text("assignors is empty")),
+        ("size(assignors) = 0", sql_text("assignors is empty")),
         (
             f"size({unknown}) > 0",
-            says(f"unknown assignor {{}}; known are {assignors}", f"to_json({unknown})"),
+            sql_sentence(f"unknown assignor {{}}; known are {assignors}", f"to_json({unknown})"),
         ),
     ]
     least_of = {"event": -(2**31), "num_partitions": 1, "downtime_ms": 0, "computed_before_ms": 0}
     for name, least in (least_of | LEAST).items():
         most = PARTITIONS_OF_A_TOPIC if name == "num_partitions" else INT_MAX
         number = integer_rule(name, least=least, most=most)
-        rules.append((number.broken, says(f"{name} is {{}}; {{}}", number.value, number.advice)))
+        rules.append(
+            (number.broken, sql_sentence(f"{name} is {{}}; {{}}", number.value, number.advice))
+        )
     at_once = f"(partition by {CLUSTER_ID}, event)"
     of_topic = f"max(is_topic) over {at_once} and count(*) over {at_once} > 1"
     of_group = f"count(*) over (partition by {', '.join(GROUP_KEY)}, event) > 1"
     at_same = "another event has the same number: the order is not known"
-    rules.append((f"{of_topic} or {of_group}", text(at_same)))
+    rules.append((f"{of_topic} or {of_group}", sql_text(at_same)))
     return f"case {' '.join(f'when {broken} then {problem}' for broken, problem in rules)} end"
 
 

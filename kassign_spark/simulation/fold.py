@@ -57,7 +57,7 @@ def fold_events(
         A topic's event is there for each group of its cluster, or for none (null) where there is
         no group.
     """
-    of_groups = _of_groups(inputs.members, events)
+    of_groups = _group_events(inputs.members, events)
     members, owned = inputs.members, inputs.owned
     if not events.counts["topics"]:
         some = of_groups.select(*_KEYS).distinct()
@@ -81,7 +81,7 @@ def fold_events(
         rows(of_groups, EVENT, texts="to_json(event, map('ignoreNullFields', 'false'))"),
     ]
     if patterns or events.counts["patterns"]:
-        matched = _matched(subscriptions, topics, events)
+        matched = _match_patterns(subscriptions, topics, events)
         named.append(matched.select(*_KEYS, F.explode("matching").alias("topic")))
         parts.append(rows(matched, PATTERN, topic="topics_pattern", texts="to_json(matching)"))
     if inputs.has_regexes or events.counts["regexes"]:
@@ -102,7 +102,7 @@ def fold_events(
     return union_by_name(parts)
 
 
-def _of_groups(members: DataFrame, events: Events) -> DataFrame:
+def _group_events(members: DataFrame, events: Events) -> DataFrame:
     """Return the events of each group: GROUP_KEY and event, as ``fold_events`` says."""
     own, hosted = events.frame.where("NOT is_topic"), F.lit(True).alias("is_hosted")
     columns = [name for name in events.frame.columns if name not in GROUP_KEY]
@@ -125,7 +125,7 @@ def _of_groups(members: DataFrame, events: Events) -> DataFrame:
     )
 
 
-def _matched(subscriptions: DataFrame, topics: DataFrame, events: Events) -> DataFrame:
+def _match_patterns(subscriptions: DataFrame, topics: DataFrame, events: Events) -> DataFrame:
     """All names that patterns of groups ever match: GROUP_KEY, topics_pattern, matching."""
     own = events.frame.where("NOT is_topic")
     patterns = (

@@ -27,7 +27,7 @@ from kassign_spark.simulation.consumer import begin, happen, refuse_newcomer
 from kassign_spark.simulation.decisions import MIXED, Choice, Decision, decide, is_eager
 from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.members import Event, MemberChange, change_members, instance_holder
-from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quoted
+from kassign_spark.simulation.problems import problem_of_group, problem_of_topic, quote_name
 from kassign_spark.simulation.simulated_group import (
     NOTHING,
     Group,
@@ -98,7 +98,9 @@ def _take(
             return
     holder = instance_holder(group.members, event)
     if holder is not None and group.consumer and holder.generation != STATIC_AWAY:
-        step.tell(refuse_newcomer(group, _of_event(group, event), holder), RebalanceSteps.join([]))
+        step.tell(
+            refuse_newcomer(group, _event_columns(group, event), holder), RebalanceSteps.join([])
+        )
         return
     if holder is not None:
         event = {**event, "instance_holder": holder.member_id}
@@ -111,7 +113,7 @@ def _take(
         if (problem := _too_large(group)) is not None:
             _stop(group, event, step, problem)
             return
-        happened = happen(group, event, changed, naming, _of_event(group, event))
+        happened = happen(group, event, changed, naming, _event_columns(group, event))
         if happened is not None:
             step.tell(*happened)
         return
@@ -124,7 +126,7 @@ def _take(
             group.next_generation()
         return
     place = len(step.happened)
-    row = _of_event(group, event) | {
+    row = _event_columns(group, event) | {
         "rebalance": rebalance,
         "reason": decision.cause.reason,
         "assignor": chosen.assignor,
@@ -147,19 +149,19 @@ def _too_large(group: Group) -> str | None:
     if (count := group.partition_count()) <= PARTITIONS_OF_A_GROUP:
         return None
     return (
-        f"group {quoted(group.group_id)} reads {count:,} partitions; simulate follows "
+        f"group {quote_name(group.group_id)} reads {count:,} partitions; simulate follows "
         f"groups of at most {PARTITIONS_OF_A_GROUP:,}: leave it out"
     )
 
 
-def _of_event(group: Group, event: Event) -> dict[str, Any]:
+def _event_columns(group: Group, event: Event) -> dict[str, Any]:
     names = ("cluster_id", "event", "stage", "kind", "line")
     return {"group_id": group.group_id, **{name: event[name] for name in names}}
 
 
 def _stop(group: Group, event: Event, step: Step, problem: str) -> None:
     """Let nothing more happen to a group."""
-    step.happened.append(_of_event(group, event) | {"problem": problem})
+    step.happened.append(_event_columns(group, event) | {"problem": problem})
     group.events = []
 
 
@@ -212,7 +214,7 @@ def _follow(
             continue
         groups = [acting.group for acting in some]
         batch, claims, members = batch_of(groups, naming)
-        answered = _answered(some, batch, claims, step)
+        answered = _note_misled(some, batch, claims, step)
         if not answered:
             continue
         if len(answered) < len(some):
@@ -237,7 +239,7 @@ def _assignors(following: list[_Following]) -> Longs:
     return np.array([KAFKAS.index(acting.chosen.assignor) for acting in following], np.int64)
 
 
-def _answered(
+def _note_misled(
     following: list[_Following], batch: Batch, claims: Claims, step: Step
 ) -> list[_Following]:
     """Note groups whose claims mislead the client; leave out those that throw.

@@ -160,12 +160,12 @@ def _joiner(members: list[Member], event: Event) -> Member:
     """
     present = [member for member in members if not member.is_away]
     own = any(event[name] is not None for name in SUBSCRIBES)
-    regex = event["topics_regex"] if own else _shared([member.regex for member in present])
-    topics = event["topics"] if own else _shared([member.topics for member in present])
+    regex = event["topics_regex"] if own else _find_shared([member.regex for member in present])
+    topics = event["topics"] if own else _find_shared([member.topics for member in present])
     group_assignor = min((m.assignor for m in members if m.assignor is not None), default=None)
     assignors: Texts | None = event["assignors"]
     if assignors is None:
-        assignors = _shared([member.assignors for member in present])
+        assignors = _find_shared([member.assignors for member in present])
     if assignors is None and members and not present and group_assignor is not None:
         assignors = (group_assignor,)
     last_seq = max((member.seq for member in members if member.seq is not None), default=None)
@@ -174,7 +174,9 @@ def _joiner(members: list[Member], event: Event) -> Member:
         instance=event["group_instance_id"],
         rack=event["rack_id"],
         topics=() if topics is None and regex is not None else topics,
-        pattern=event["topics_pattern"] if own else _shared([member.pattern for member in present]),
+        pattern=event["topics_pattern"]
+        if own
+        else _find_shared([member.pattern for member in present]),
         generation=None,
         seq=None if last_seq is None else min(last_seq + 1, INT_MAX),
         assignor=group_assignor or (assignors[0] if assignors else None),
@@ -182,11 +184,11 @@ def _joiner(members: list[Member], event: Event) -> Member:
         resolved=(),
         is_away=True,
         regex=regex,
-        client=_shared([member.client for member in present]),
+        client=_find_shared([member.client for member in present]),
     )
 
 
-def _shared(values: list[_Value | None]) -> _Value | None:
+def _find_shared(values: list[_Value | None]) -> _Value | None:
     """The value that all have."""
     first = values[0] if values else None
     return first if all(value is first or value == first for value in values) else None

@@ -12,9 +12,9 @@ from kassign_spark.simulation.simulated_group import Group
 
 def problem_of_topic(event: Event, size: int | None) -> str | None:
     """Explain why an event of a topic is not possible, or None; no size: no such topic."""
-    kind, topic = event["kind"], f"topic {quoted(event['topic'])}"
+    kind, topic = event["kind"], f"topic {quote_name(event['topic'])}"
     if not event["is_hosted"]:
-        return f"no group is in cluster {_as_json(event['cluster_id'])}"
+        return f"no group is in cluster {_to_json(event['cluster_id'])}"
     if kind == "topic_appears":
         return None if size is None else f"{topic} is there already, with {size} partitions"
     if size is None:
@@ -32,10 +32,15 @@ def problem_of_topic(event: Event, size: int | None) -> str | None:
 
 def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) -> str | None:
     """Explain why an event with these changes is not possible in its group, or None."""
-    group, member = f"group {quoted(named.group_id)}", f"member {quoted(event['member_id'])}"
+    group, member = (
+        f"group {quote_name(named.group_id)}",
+        f"member {quote_name(event['member_id'])}",
+    )
     joins = event["kind"] == "member_joins"
     present = [change.after for change in changed if not change.after.is_away]
-    foreign = problem_of_consumers(named, event, changed) if named.consumer else _of_other(event)
+    foreign = (
+        problem_of_consumers(named, event, changed) if named.consumer else _problem_of_other(event)
+    )
     if foreign is not None:
         return f"{group}: {foreign}" if changed else f"{group} does not exist"
     is_unassigned = any(change.is_new and change.after.assignors is None for change in changed)
@@ -64,7 +69,7 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
     if patterns := [pattern for pattern in unresolved if pattern is not None]:
         pattern = max(patterns)
         says = UNENDING if may_not_end(pattern) else NO_PATTERN
-        return f"topics_pattern {quoted(pattern)}: {says}"
+        return f"topics_pattern {quote_name(pattern)}: {says}"
     if unresolved:
         return f"the members of {group} do not all subscribe alike: give topics or topics_pattern"
     if is_unassigned and not named.consumer:
@@ -72,7 +77,7 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
     return None
 
 
-def _of_other(event: Event) -> str | None:
+def _problem_of_other(event: Event) -> str | None:
     """Return the problem of an event that a classic group cannot have."""
     names = [name for name in ("topics_regex", "stop", "computed_before_ms") if event[name]]
     if event["kind"] == "group_settings_change":
@@ -84,10 +89,10 @@ def _of_other(event: Event) -> str | None:
     return None
 
 
-def quoted(name: str | None) -> str:
+def quote_name(name: str | None) -> str:
     """Show a name as messages do."""
     return json.dumps(name or "", ensure_ascii=False)
 
 
-def _as_json(name: str) -> str:
+def _to_json(name: str) -> str:
     return json.dumps([name], ensure_ascii=False)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kassign_spark.display import is_unicode, shown
+from kassign_spark.display import format_value, is_unicode
 from kassign_spark.errors import InputError
 from kassign_spark.limits import (
     MEMBERS_OF_A_GROUP,
@@ -83,12 +83,12 @@ def parse_sweep(value: Any, *, line: int | None = None) -> Sweep:
     """
     names = ("members", "partitions", "cluster_id", "group_id", "topic")
     if not isinstance(value, Mapping):
-        raise InputError(f"a sweep is a mapping of names to values, not {shown(value)}")
+        raise InputError(f"a sweep is a mapping of names to values, not {format_value(value)}")
     for name, text in value.items():
         if name not in names:
             raise InputError(f"sweep: unknown name {name!r}; known are {', '.join(names)}")
         if name in names[2:] and not (isinstance(text, str) and text and is_unicode(text)):
-            raise InputError(f"sweep: {name} is {shown(text)}; must be text")
+            raise InputError(f"sweep: {name} is {format_value(text)}; must be text")
     if "members" not in value and "partitions" not in value:
         raise InputError("sweep: needs members or partitions")
     members = [number for _, number in _numbers("members", value.get("members", "0"))]
@@ -108,7 +108,9 @@ def _numbers(name: str, value: Any) -> list[tuple[bool, int]]:
     numbers: list[tuple[bool, int]] = []
     for item in items:
         if not isinstance(item, str) and not (isinstance(item, int) and abs(item) < 2**63):
-            raise InputError(f"sweep: {name} {shown(item)} cannot be read; write {_example(name)}")
+            raise InputError(
+                f"sweep: {name} {format_value(item)} cannot be read; write {_example(name)}"
+            )
         text = str(item).strip()
         ends = [_number(name, end, text) for end in re.split(r"\.\.", text)]
         (is_factor, first), (last_is_factor, last) = ends[0], ends[-1]

@@ -11,11 +11,11 @@ from kassign_spark.conforming import check_same_clusters, conform, has_cluster_i
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rack_use import fold_racks
-from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.rows import run_in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.rules import is_one_of
-from kassign_spark.iteration import hold
-from kassign_spark.results import RESULTS, answer
+from kassign_spark.iteration import materialize
+from kassign_spark.results import RESULTS, to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.events import (
@@ -104,13 +104,13 @@ def simulate(
         max_rounds=settings.max_rounds,
     )
     tasks = settings.batches or eligible.batches
-    happened, measured = hold(
-        in_tasks(table, kernel, HAPPENED, tasks),
+    happened, measured = materialize(
+        run_in_tasks(table, kernel, HAPPENED, tasks),
         {"problems": F.count("problem")},
     )
     if measured["problems"]:
         _raise_first(happened.where("problem IS NOT NULL"), checked)
-    return answer(happened, "simulate", has_cluster_id=has_cluster_id(members))
+    return to_result(happened, "simulate", has_cluster_id=has_cluster_id(members))
 
 
 def summarize_events(simulated: DataFrame) -> DataFrame:
@@ -163,7 +163,7 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
         .groupBy(*told_once)
         .agg(*map(F.expr, by_event))
     )
-    return answer(summed, "summarize_events", has_cluster_id=has_clusters)
+    return to_result(summed, "summarize_events", has_cluster_id=has_clusters)
 
 
 def _sized_topics(eligible: Eligible, topics: DataFrame, events: Events) -> DataFrame:

@@ -11,11 +11,11 @@ from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.groups.rows import fold, in_tasks, target_rows
+from kassign_spark.groups.rows import fold, run_in_tasks, target_rows
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.limits import SWEEPS
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, TARGET
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.questions import Growth, Sweep
@@ -78,8 +78,8 @@ def sweep(
     table = fold(eligible)
     if last is not None:
         table = table.unionByName(target_rows(last))
-    swept = in_tasks(table, kernel, SWEPT, settings.batches or eligible.batches)
-    return answer(swept, "sweep", has_cluster_id=has_cluster_id(members))
+    swept = run_in_tasks(table, kernel, SWEPT, settings.batches or eligible.batches)
+    return to_result(swept, "sweep", has_cluster_id=has_cluster_id(members))
 
 
 def _variants(sweeps: Sequence[Sweep]) -> list[Variant]:

@@ -17,7 +17,7 @@ from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rebalance_rounds import follow
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
-from kassign_spark.simulation.consumer_decisions import of_coordinator, topics_of
+from kassign_spark.simulation.consumer_decisions import to_group_member, topics_of
 from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
@@ -95,7 +95,7 @@ def _sweep(
                 )
                 continue
             if group.consumer:
-                row |= _of_consumers(group, other, naming)
+                row |= _sweep_consumers(group, other, naming)
                 continue
             count += row["member_count"]
             if varied and work + count > _WORK_AT_ONCE:
@@ -192,7 +192,7 @@ def _measure(
             rows[number] |= dict.fromkeys(columns) | {"settles": False}
 
 
-def _of_consumers(group: Group, other: Group, naming: Naming) -> dict[str, Any]:
+def _sweep_consumers(group: Group, other: Group, naming: Naming) -> dict[str, Any]:
     """Compute a variant of a group of the new protocol: the columns of the outcome.
 
     Members of the variant (``other``) that the group lacks draw their ids.
@@ -211,7 +211,7 @@ def _of_consumers(group: Group, other: Group, naming: Naming) -> dict[str, Any]:
         timeline.change_topics(topics)
         for member in fresh:
             key = (group.cluster_id, group.group_id, member.member_id, timeline.salt)
-            timeline.join(member.member_id, of_coordinator(member, draw_id(*key)))
+            timeline.join(member.member_id, to_group_member(member, draw_id(*key)))
     outcome, *_ = [
         timeline.compute(None)
         if timeline.life.group_epoch > timeline.life.assignment_epoch

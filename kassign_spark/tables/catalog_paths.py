@@ -6,7 +6,7 @@ No folder is meant by such a name (one called so is ``./table:...``), and no tab
 import re
 from typing import NamedTuple, Self
 
-from kassign_spark.display import is_login, masked
+from kassign_spark.display import is_login, mask_address
 from kassign_spark.errors import InputError
 
 PREFIX = "table:"
@@ -40,7 +40,7 @@ class CatalogPath(NamedTuple):
                 f"time {PREFIX}CATALOG.SCHEMA@TIMESTAMP, and names with dots or blanks in "
                 "backquotes"
             )
-        return cls(tuple(_unquoted(part) for part in re.findall(_PART, match[1])), match[2])
+        return cls(tuple(_unquote(part) for part in re.findall(_PART, match[1])), match[2])
 
     @property
     def run_id(self) -> str | None:
@@ -49,11 +49,11 @@ class CatalogPath(NamedTuple):
 
     def schema(self) -> str:
         """The schema's name, as Spark SQL takes it."""
-        return ".".join(map(quoted, self.parts))
+        return ".".join(map(quote_identifier, self.parts))
 
     def table(self, name: str) -> str:
         """The name of a table of the schema, as Spark SQL takes it."""
-        return f"{self.schema()}.{quoted(name)}"
+        return f"{self.schema()}.{quote_identifier(name)}"
 
     def __str__(self) -> str:
         suffix = "" if self.when is None else f"@{self.when}"
@@ -72,20 +72,20 @@ def is_catalog_path(text: str) -> bool:
     """
     if is_login(text):
         raise InputError(
-            f"path {masked(text)}: has a login before its @; leave it out, and set it in Spark's "
-            "configuration, such as spark.hadoop.fs.s3a.access.key"
+            f"path {mask_address(text)}: has a login before its @; leave it out, and set it in "
+            "Spark's configuration, such as spark.hadoop.fs.s3a.access.key"
         )
     return text.startswith(PREFIX)
 
 
-def _unquoted(part: str) -> str:
+def _unquote(part: str) -> str:
     return part[1:-1].replace("``", "`") if part.startswith("`") else part
 
 
-def quoted(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """A name as Spark SQL takes it, whatever is in it."""
     return "`{}`".format(name.replace("`", "``"))
 
 
 def _short(part: str) -> str:
-    return part if re.fullmatch(r"[^.`@/\s]+", part) else quoted(part)
+    return part if re.fullmatch(r"[^.`@/\s]+", part) else quote_identifier(part)

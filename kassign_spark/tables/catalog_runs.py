@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
 from kassign_spark.spark_errors import raised_as
-from kassign_spark.tables.catalog_paths import CatalogPath, quoted
+from kassign_spark.tables.catalog_paths import CatalogPath, quote_identifier
 
 RUN_ID, RUN_AT = "run_id", "run_at"
 """Columns of each row: the run that wrote it, and the time of that run."""
@@ -42,13 +42,13 @@ def time_of(run_id: str) -> datetime:
     return datetime.strptime(run_id.split("-")[0], _ID_TIME).replace(tzinfo=UTC)
 
 
-def noted(spark: SparkSession, text: str, name: str) -> str | None:
+def read_note(spark: SparkSession, text: str, name: str) -> str | None:
     """Return what the run of table ``name`` was made from; None: not noted."""
     place = CatalogPath.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
         is_there = spark.catalog.tableExists(place.table(name))
-        is_of_runs = is_there and _of_runs(spark, place, name)
-        run = _look(spark, place, name)[0] if is_of_runs else None
+        is_of_runs = is_there and _has_runs(spark, place, name)
+        run = _find_run(spark, place, name)[0] if is_of_runs else None
     return None if run is None else run.made_from
 
 
@@ -58,7 +58,7 @@ def has(spark: SparkSession, text: str, name: str) -> bool:
     with raised_as(InputError, f"{text}: cannot be read"):
         if not _exists(spark, place, name):
             return False
-        return not _of_runs(spark, place, name) or _look(spark, place, name)[0] is not None
+        return not _has_runs(spark, place, name) or _find_run(spark, place, name)[0] is not None
 
 
 def one_run(spark: SparkSession, text: str, name: str) -> str:
@@ -69,7 +69,7 @@ def one_run(spark: SparkSession, text: str, name: str) -> str:
     """
     place = CatalogPath.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):
-        if place.run_id or not _exists(spark, place, name) or not _of_runs(spark, place, name):
+        if place.run_id or not _exists(spark, place, name) or not _has_runs(spark, place, name):
             return text
         return place.at(_known_run(spark, place, name, text).run_id)
 
@@ -88,7 +88,7 @@ def read(spark: SparkSession, text: str, name: str) -> DataFrame:
                 )
             return frame
         run = _known_run(spark, place, name, text)
-        columns = [F.col(quoted(column)) for column in run.tables[name]]
+        columns = [F.col(quote_identifier(column)) for column in run.tables[name]]
         # The time as well: formats keep the least and the greatest value of files.
         is_of_run = (F.col(RUN_ID) == run.run_id) & (F.col(RUN_AT) == F.lit(time_of(run.run_id)))
         return frame.where(is_of_run).select(*columns)
@@ -106,7 +106,7 @@ def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
 
 
 def _known_run(spark: SparkSession, place: CatalogPath, name: str, text: str) -> Run:
-    run, earliest = _look(spark, place, name)
+    run, earliest = _find_run(spark, place, name)
     if run is None:
         none = f"no run is as old as {place.when}; the earliest is of {earliest}"
         raise InputError(
@@ -115,7 +115,7 @@ def _known_run(spark: SparkSession, place: CatalogPath, name: str, text: str) ->
     return run
 
 
-def _look(spark: SparkSession, place: CatalogPath, name: str) -> tuple[Run | None, str | None]:
+def _find_run(spark: SparkSession, place: CatalogPath, name: str) -> tuple[Run | None, str | None]:
     """Find the newest complete run that has a table, not later than the place says.
 
     Returns:
@@ -162,5 +162,5 @@ def _exists(spark: SparkSession, place: CatalogPath, name: str) -> bool:
     return True
 
 
-def _of_runs(spark: SparkSession, place: CatalogPath, name: str) -> bool:
+def _has_runs(spark: SparkSession, place: CatalogPath, name: str) -> bool:
     return RUN_ID in spark.table(place.table(name)).columns

@@ -26,7 +26,7 @@ from kassign_spark.errors import OutputError
 from kassign_spark.interrupts import note_written
 from kassign_spark.schemas import SNAPSHOT_TABLES
 from kassign_spark.spark_errors import SparkError, raised_as
-from kassign_spark.tables.catalog_paths import CatalogPath, is_catalog_path, quoted
+from kassign_spark.tables.catalog_paths import CatalogPath, is_catalog_path, quote_identifier
 from kassign_spark.tables.catalog_runs import (
     RUN_AT,
     RUN_ID,
@@ -118,7 +118,7 @@ def _ready(frame: DataFrame, place: CatalogPath, name: str, declared: StructType
     """Make the catalog's table, or give it the columns that it lacks; its columns then."""
     spark = frame.sparkSession
     full = place.table(name)
-    fields = [*_STAMP, *_typed(frame.schema, declared)]
+    fields = [*_STAMP, *_type_columns(frame.schema, declared)]
     with raised_as(OutputError, f"output {place.schema()}, table {name}"):
         if not spark.catalog.tableExists(full):
             _create(spark, full, fields, _using(spark, place))
@@ -158,14 +158,14 @@ def _insert(
     frame: DataFrame, place: CatalogPath, run_id: str, name: str, existing: StructType
 ) -> None:
     stamp = {RUN_ID: F.lit(run_id), RUN_AT: F.lit(time_of(run_id))}
-    values = stamp | {column.lower(): F.col(quoted(column)) for column in frame.columns}
+    values = stamp | {column.lower(): F.col(quote_identifier(column)) for column in frame.columns}
     absent = F.lit(None)
     columns = [values.get(f.name.lower(), absent.cast(f.dataType)).alias(f.name) for f in existing]
     # By position, which every kind of table takes; what would lose digits Spark refuses.
     frame.select(*columns).write.insertInto(place.table(name))
 
 
-def _typed(actual: StructType, declared: StructType) -> list[StructField]:
+def _type_columns(actual: StructType, declared: StructType) -> list[StructField]:
     """The declared columns and what else a frame has; a column of nulls gets a type."""
     types: dict[str, DataType] = {f.name: f.dataType for f in declared}
     for f in actual:
@@ -175,7 +175,7 @@ def _typed(actual: StructType, declared: StructType) -> list[StructField]:
 
 
 def _columns(fields: list[StructField]) -> str:
-    return ", ".join(f"{quoted(f.name)} {f.dataType.simpleString()}" for f in fields)
+    return ", ".join(f"{quote_identifier(f.name)} {f.dataType.simpleString()}" for f in fields)
 
 
 def _refuse_foreign(columns: list[str], where: str, name: str) -> None:

@@ -8,7 +8,7 @@ from kassign_spark.spark_errors import raised_as
 from kassign_spark.tables.files import pattern_of, read_small
 from kassign_spark.tables.folder_runs import CURRENT, run_in
 from kassign_spark.tables.local_files import local_path
-from kassign_spark.tables.locating import located
+from kassign_spark.tables.locating import locate
 from kassign_spark.tables.text import read_csv, read_json
 
 FORMATS = {"parquet": "parquet", "csv": "csv", "json": "json", "jsonl": "json"}
@@ -32,7 +32,7 @@ def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | No
         return None
     where = f"table {table.name} in {path}"
     with raised_as(InputError, f"{where}: cannot be read"):
-        return _read(spark, located(spark, path)[1], table_format, table, where)
+        return _read(spark, locate(spark, path)[1], table_format, table, where)
 
 
 def has(spark: SparkSession, folder: str, name: str) -> bool:
@@ -58,7 +58,7 @@ def _read(
 
 def _refuse_other_files(spark: SparkSession, location: str, where: str) -> None:
     """Refuse pipes, sockets and devices of this machine, which may have no end."""
-    path = local_path(located(spark, location)[1])
+    path = local_path(locate(spark, location)[1])
     if path is None:
         return
     for file in [*path.rglob("*")] if path.is_dir() else [path]:
@@ -78,7 +78,7 @@ def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, 
 
 def _run_in(spark: SparkSession, entries: dict[str, str], folder: str) -> str | None:
     def marker() -> bytes:
-        return read_small(*located(spark, entries[CURRENT])) or b""
+        return read_small(*locate(spark, entries[CURRENT])) or b""
 
     with raised_as(InputError, f"folder {folder}: cannot be read"):
         run = run_in(entries, marker, folder)
@@ -92,7 +92,7 @@ def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
             f"folder {folder}: is an address on the web, which has no folders of tables"
         )
     with raised_as(InputError, f"folder {folder}"):
-        files, base = located(spark, folder)
+        files, base = locate(spark, folder)
         entries = files.entries(base)
         if not entries and files.is_file(base):
             raise InputError(f"folder {folder}: is a file; name the folder that holds the tables")
@@ -115,7 +115,7 @@ def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
 
 def _format_inside(spark: SparkSession, location: str, where: str) -> str:
     """Return the format of a folder by the names of the files in it."""
-    files, path = located(spark, location)
+    files, path = locate(spark, location)
     names = [*files.entries(path)]
     if _UNFINISHED in names:
         raise InputError(f"{where}: is being written, or the writing of it was cut short")

@@ -35,7 +35,7 @@ def clear_leftovers(files: Files, target: str) -> None:
     the last whole one.
     """
     with suppress(*FILE_ERRORS):
-        for paths in _ended(files, target).values():
+        for paths in _find_ended(files, target).values():
             writing, replaced = paths.get(WRITING), paths.get(REPLACED)
             if replaced is not None and files.exists(target):
                 if not foreign_names(files, replaced):
@@ -87,7 +87,7 @@ def tidy(files: Files, writing: str, missing: list[str], before: Callable[[], bo
     tidying.join()
 
 
-def _ended(files: Files, target: str) -> dict[str, dict[str, str]]:
+def _find_ended(files: Files, target: str) -> dict[str, dict[str, str]]:
     """Hidden folders beside the target whose process is no more, by run and purpose."""
     runs: dict[str, dict[str, str]] = {}
     start = f".{name_of(target)}."

@@ -19,7 +19,7 @@ from kassign_spark.tables.server_files import ServerFiles
 _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def located(spark: SparkSession, path: str) -> tuple[Files, str]:
+def locate(spark: SparkSession, path: str) -> tuple[Files, str]:
     """The file system of a path, and the path with its scheme.
 
     Behind Spark Connect paths are the server's; where it is this user's own on this machine, a

@@ -9,7 +9,7 @@ from kassign_spark.tables.catalog_paths import is_catalog_path
 from kassign_spark.tables.file_list import read_mark, write_mark
 from kassign_spark.tables.files import FILE_ERRORS, child
 from kassign_spark.tables.folder_runs import named_run
-from kassign_spark.tables.locating import explained, located
+from kassign_spark.tables.locating import explained, locate
 
 
 def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
@@ -25,7 +25,7 @@ def note_snapshot(spark: SparkSession, folder: str, snapshot: str) -> None:
         if is_catalog_path(folder):
             catalog_writing.note(folder, address)
         elif address is not None:
-            write_mark(*located(spark, folder), {"snapshot": address})
+            write_mark(*locate(spark, folder), {"snapshot": address})
 
 
 def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
@@ -34,9 +34,9 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
     By its table ``name`` one run of a catalog's tables is chosen.
     """
     if is_catalog_path(folder):
-        return catalog_runs.noted(spark, folder, name)
+        return catalog_runs.read_note(spark, folder, name)
     try:
-        files, target = located(spark, folder)
+        files, target = locate(spark, folder)
         run = named_run(files, target)
         noted = read_mark(files, child(target, run) if run else target) or {}
     except FILE_ERRORS:
@@ -47,5 +47,5 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
 
 def _address(spark: SparkSession, folder: str) -> str | None:
     """The whole address of a folder; None where it holds a password."""
-    _, path = located(spark, folder)
+    _, path = locate(spark, folder)
     return None if urlsplit(path).password is not None else path

@@ -33,7 +33,7 @@ from kassign_spark.tables.leftovers import (
     tidy,
 )
 from kassign_spark.tables.local_files import SCHEME, local_path
-from kassign_spark.tables.locating import explained, located
+from kassign_spark.tables.locating import explained, locate
 from kassign_spark.tables.output_file import written_meanwhile
 from kassign_spark.tables.ownership import check_contents, check_target
 from kassign_spark.tables.server_files import ServerFiles
@@ -127,7 +127,7 @@ def _locate(spark: SparkSession, path: str) -> tuple[str, Files]:
     if ":" in path.rstrip("/").rpartition("/")[2]:
         raise OutputError(f"output {path}: Spark takes no name with ':'; name another folder")
     with explained(path):
-        files, target = located(spark, path)
+        files, target = locate(spark, path)
         local = local_path(target)
         if local is not None:  # a link stays, and what it leads to is the output
             resolved = os.path.realpath(local)

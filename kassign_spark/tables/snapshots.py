@@ -17,7 +17,7 @@ from kassign_spark.schemas import CLUSTER_ID, MEMBERS, SNAPSHOT_TABLES, TOPICS, 
 from kassign_spark.tables import catalog_runs, catalog_writing, folder_reading, output_folder
 from kassign_spark.tables.catalog_paths import is_catalog_path
 from kassign_spark.tables.files import child
-from kassign_spark.tables.locating import located
+from kassign_spark.tables.locating import locate
 from kassign_spark.tables.text import TIMESTAMPS, write_csv
 
 
@@ -230,7 +230,7 @@ def write_text(spark: SparkSession, text: str, folder: str, name: str) -> None:
     """
     if is_catalog_path(folder):
         raise OutputError(f"{folder}: {name} is a file, which no catalog takes; name a folder")
-    files, path = located(spark, folder)
+    files, path = locate(spark, folder)
     files.write(child(path, name), text)
 
 

@@ -19,9 +19,9 @@ from pyspark.sql.types import (
 )
 
 from kassign_spark.errors import InputError
-from kassign_spark.inputs.rules import says
+from kassign_spark.inputs.rules import sql_sentence
 from kassign_spark.schemas import TOPIC_PARTITIONS, TOPICS, Table
-from kassign_spark.tables.catalog_paths import quoted
+from kassign_spark.tables.catalog_paths import quote_identifier
 from kassign_spark.tables.encoding import (
     LOST,
     NOT_UTF8,
@@ -79,21 +79,25 @@ def read_csv(spark: SparkSession, path: str, table: Table, where: str) -> DataFr
     present = [field for field in fields_of(table) if field.name in header]
     if not present:  # refused for its columns by whoever makes it conform, before a line is read
         return text.drop(_CORRUPT)
-    few = says(f": a line has not the {len(header)} cells of the header: {{}}", _CORRUPT)
+    few = sql_sentence(f": a line has not the {len(header)} cells of the header: {{}}", _CORRUPT)
     cases = [f"when {_CORRUPT} is not null then {few}"]
     for field in present:
         cell, type_name = f"`{field.name}`", field.dataType.simpleString()
-        wrong = says(f", column {field.name}: {{}} is not of type {type_name}", cell)
+        wrong = sql_sentence(f", column {field.name}: {{}} is not of type {type_name}", cell)
         cases.append(f"when {cell} is not null and {_is_wrong(field)} then {wrong}")
-    lost = " or ".join(f"contains({quoted(name)}, '{LOST}')" for name in [*header, _CORRUPT])
+    lost = " or ".join(
+        f"contains({quote_identifier(name)}, '{LOST}')" for name in [*header, _CORRUPT]
+    )
     (checked,) = text.selectExpr(
         f"min(case {' '.join(cases)} end) as problem", f"bool_or({lost}) as may_be_lost"
     ).collect()
     if checked.may_be_lost:
         refuse_lines(spark, path, where, NOT_UTF8)
     _refuse(checked.problem, where)
-    parsed = {field.name: F.expr(_parsed(field)) for field in present}
-    return text.select(*(parsed.get(name, F.col(quoted(name))).alias(name) for name in header))
+    parsed = {field.name: F.expr(_parse_cell(field)) for field in present}
+    return text.select(
+        *(parsed.get(name, F.col(quote_identifier(name))).alias(name) for name in header)
+    )
 
 
 def _header(spark: SparkSession, path: str, where: str) -> list[str]:
@@ -152,8 +156,8 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
         f"coalesce({keys} is not null and json_array_length({in_brackets}) = 1 "
         f"and parsed.{_CORRUPT} is null and not ({' or '.join(no_texts) or 'false'}), false)"
     )
-    no_record = says(f": {{}} is no JSON record of some of ({expected})", "value")
-    twice = says(": {} has a key twice", "value")
+    no_record = sql_sentence(f": {{}} is no JSON record of some of ({expected})", "value")
+    twice = sql_sentence(": {} has a key twice", "value")
     problem = (
         f"case when not {is_record} then {no_record} "
         f"when size(array_distinct({keys})) < size({keys}) then {twice} end"
@@ -170,7 +174,9 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
     declared = {field.name: _read_type(field) for field in fields}
     others = sorted(set(checked["keys"]) - declared.keys())
     names = [*(name for name in declared if name in checked["keys"]), *others]
-    columns = ", ".join(f"{quoted(name)} {declared.get(name, 'STRING')}" for name in names)
+    columns = ", ".join(
+        f"{quote_identifier(name)} {declared.get(name, 'STRING')}" for name in names
+    )
     return spark.read.json(path, schema=columns or StructType([]))
 
 
@@ -213,7 +219,7 @@ def _shape_without_texts(data_type: DataType) -> str:
 
 def _is_wrong(field: StructField) -> str:
     """Return in SQL whether a cell is not a value of its column."""
-    no_value = f"{_parsed(field)} is null"
+    no_value = f"{_parse_cell(field)} is null"
     cell, type_name = f"`{field.name}`", _read_type(field)
     if not isinstance(field.dataType, ArrayType) or "string" not in type_name:
         return no_value
@@ -222,7 +228,7 @@ def _is_wrong(field: StructField) -> str:
     return f"({no_value} or ({is_json} and ({no_text} or {has_lone_surrogate(cell)})))"
 
 
-def _parsed(field: StructField) -> str:
+def _parse_cell(field: StructField) -> str:
     """The value of a cell, in SQL; null where it has none of the type."""
     cell, type_name = f"`{field.name}`", _read_type(field)
     if isinstance(field.dataType, StringType):

@@ -18,8 +18,8 @@ from kassign_spark.expressions import (
 )
 from kassign_spark.groups.numbers import Longs, find, key
 from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, TaskTable
-from kassign_spark.inputs.checks import as_problems
-from kassign_spark.inputs.rules import CONSUMER, is_consumer_group, says
+from kassign_spark.inputs.checks import to_problems
+from kassign_spark.inputs.rules import CONSUMER, is_consumer_group, sql_sentence
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import GROUP_KEY
 
@@ -69,17 +69,17 @@ def lost_orders(members: DataFrame) -> DataFrame:
         .groupBy(*GROUP_KEY)
         .agg(F.max("bucket_size").alias("bucket_size"))
     )
-    detail = says(
+    detail = sql_sentence(
         "the hashes of {} member ids fall together in Java's hash map: in which order Kafka visits "
         "the members is not reproduced, so which of them keep one partition more may differ",
         "bucket_size",
     )
-    return as_problems(buckets, "hash_order_not_reproduced", detail)
+    return to_problems(buckets, "hash_order_not_reproduced", detail)
 
 
 def order_says(ids: str, more: str) -> str:
     """Return the detail for members of which some keep one partition more."""
-    return says(
+    return sql_sentence(
         "members {} share a bucket of Java's hash map, and {} of them may keep one partition more: "
         "without member_seq it is not known which; here they are taken by member_id",
         f"array_join({ids}, ', ')",
@@ -174,10 +174,10 @@ def unknown_orders(
     owned_count = np.bincount(claimant[is_last & ~ties], minlength=len(row_of_key))
     group_of = rows.group[row_of_key]
     competing = np.flatnonzero((owned_count > share[group_of]) & judged[group_of])
-    return _disputed(rows, row_of_key[competing], member_count, larger_count, seq)
+    return _find_disputed(rows, row_of_key[competing], member_count, larger_count, seq)
 
 
-def _disputed(
+def _find_disputed(
     rows: TaskTable, places: Longs, member_count: Longs, larger_count: Longs, seq: Longs
 ) -> Orders:
     """Return for competing members, rows ``at``, the buckets whose last one is unknown."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kassign_spark.client.group_state import FAILING, GroupState
-from kassign_spark.client.hash_order import java_sorted
+from kassign_spark.client.hash_order import sort_as_java
 from kassign_spark.client.mixed_families import libraries
 from kassign_spark.client.model import predict_group
 from kassign_spark.client_libraries import JAVA
@@ -67,7 +67,7 @@ def _state(rows: Sequence[dict[str, Any]]) -> GroupState | None:
     if assignor not in STICKY or not is_usable:
         return None
     names = list(members)
-    order = [names[place] for place in java_sorted(names)]
+    order = [names[place] for place in sort_as_java(names)]
     order.sort(key=lambda name: _number(members[name]["member_seq"]))
     topics = {row["topic"]: row for row in rows if row["kind"] == SUBSCRIBED and row["is_known"]}
     sizes = [row["size"] for row in topics.values()]

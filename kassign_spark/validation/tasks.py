@@ -12,17 +12,17 @@ from pyspark.sql import functions as F
 from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.group_names import with_nulls
 from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names
-from kassign_spark.groups.rows import in_tasks
+from kassign_spark.groups.rows import run_in_tasks
 from kassign_spark.groups.task_rows import (
     MEMBER,
     OWNED,
     SUBSCRIBED,
     TaskTable,
+    find_repeated,
     lists_of,
     member_places,
     one_piece,
     read,
-    repeated,
     rows,
 )
 from kassign_spark.inputs.checks import Inputs
@@ -77,7 +77,7 @@ def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
         _sizes(inputs.topics), on=[CLUSTER_ID, "topic"], how="left"
     )
     members = rows(inputs.members.withColumn("texts", F.col("topics")), MEMBER, **_OF_MEMBERS)
-    return in_tasks(members.unionByName(sized), one_piece(found_arrow), FOUND, tasks)
+    return run_in_tasks(members.unionByName(sized), one_piece(found_arrow), FOUND, tasks)
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
@@ -142,7 +142,7 @@ def _duplicate_members(table: pa.Table, rows: TaskTable, members: Longs) -> pa.T
         length = pc.fill_null(pc.binary_length(table[name].take(pa.array(members))), 0)
         named &= length.to_numpy() > 0
     places = members[named]
-    same = repeated((rows.group[places], rows.member[places]))
+    same = find_repeated((rows.group[places], rows.member[places]))
     places, number = places[same.first], pa.array(same.sizes)
     return _table(rows, "duplicate_member", places, member_id=_ids(rows, places), number=number)
 
@@ -210,7 +210,7 @@ def _instances(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
     code = names(table["group_instance_id"].take(pa.array(members))).code
     named = (code > 0) & (rows.member[members] > 0)
     places, code = members[named], code[named]
-    same = repeated((rows.group[places], code), rows.member[places])
+    same = find_repeated((rows.group[places], code), rows.member[places])
     first = places[same.first]
     is_new = pc.fill_null(pc.equal(table["group_type"], CONSUMER), False).to_numpy()[first]
     return _table(
@@ -258,7 +258,7 @@ def _claims(table: pa.Table, rows: TaskTable, places: Longs, claimant: Longs) ->
     is_null = table["partition"].is_null().to_numpy()[places]
     generation = pc.fill_null(table["generation"], -1).to_numpy()[claimant]
     _, topic = dense(rows.group[places], rows.topic[places])
-    same = repeated((topic, is_null, partition), rows.member[places], generation)
+    same = find_repeated((topic, is_null, partition), rows.member[places], generation)
     first = places[same.first]
     return _table(
         rows,

@@ -4,9 +4,9 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import fold_topics
-from kassign_spark.inputs.checks import as_problems, conform_inputs
-from kassign_spark.inputs.rules import says
-from kassign_spark.results import answer
+from kassign_spark.inputs.checks import conform_inputs, to_problems
+from kassign_spark.inputs.rules import sql_sentence
+from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 
 
@@ -22,29 +22,29 @@ def unused_weights(weights: DataFrame, members: DataFrame, topics: DataFrame) ->
     """
     check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
     inputs = conform_inputs(members, topics)
-    problems = unused(conform(weights, WEIGHTS), inputs.members, inputs.topics)
-    return answer(problems, "validate", has_cluster_id=has_cluster_id(members))
+    problems = find_unused(conform(weights, WEIGHTS), inputs.members, inputs.topics)
+    return to_result(problems, "validate", has_cluster_id=has_cluster_id(members))
 
 
-def unused(weights: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:
+def find_unused(weights: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:
     """Like ``unused_weights`` of conforming tables; partition is a bigint."""
     passed = "the weight is passed over"
     counts = fold_topics(topics, bad_row="false").select("cluster_id", "topic", "num_partitions")
     counted = weights.join(counts, on=["cluster_id", "topic"], how="left")
     beyond = counted.where("num_partitions is null or partition >= num_partitions")
-    only = says(f"the topic has only {{}} partitions; {passed}", "num_partitions")
-    missing = says(f"the table topics does not have the topic; {passed}")
+    only = sql_sentence(f"the topic has only {{}} partitions; {passed}", "num_partitions")
+    missing = sql_sentence(f"the table topics does not have the topic; {passed}")
     groups = members.select(*GROUP_KEY).distinct()
     named = weights.where("group_id is not null")
     of_nobody = named.join(groups, on=list(GROUP_KEY), how="left_anti")
     about = (*GROUP_KEY, "topic", "partition")
-    return as_problems(
+    return to_problems(
         beyond, "weight_of_unknown_partition", f"coalesce({only}, {missing})", about
     ).unionByName(
-        as_problems(
+        to_problems(
             of_nobody,
             "weight_of_unknown_group",
-            says(f"the table members does not have the group; {passed}"),
+            sql_sentence(f"the table members does not have the group; {passed}"),
             about,
         )
     )

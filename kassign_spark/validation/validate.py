@@ -17,32 +17,32 @@ from kassign_spark.inputs.checks import (
     PROBLEM,
     TOO_LARGE,
     Inputs,
-    as_problems,
     assignor_problem,
     broken_rows,
     conform_inputs,
     duplicate_says,
     group_conflicts,
-    resolved,
+    resolve_topics,
     row_refusals,
+    to_problems,
     too_large,
     unknown_assignors,
 )
 from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
-    says,
-    shown,
-    text,
+    sql_quoted,
+    sql_sentence,
+    sql_text,
 )
 from kassign_spark.inputs.target_rules import regex_rules
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.sessions import cores
 from kassign_spark.spark_versions import union_by_name
 from kassign_spark.validation.member_order import lost_orders, order_says
 from kassign_spark.validation.tasks import found_in_tasks
-from kassign_spark.validation.unused_weights import unused
+from kassign_spark.validation.unused_weights import find_unused
 
 _LEFT_OUT = {
     "topic_without_metadata": "unknown to the table topics",
@@ -95,15 +95,15 @@ def validate(
     if assignors is not None:
         assignors = [short_assignor(name) for name in assignors]
     tasks = tasks_of(conforming.members, conforming.owned)
-    problems = _problems(resolved(known), assignors, tasks)
+    problems = _problems(resolve_topics(known), assignors, tasks)
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         known_weights = conform(weights, WEIGHTS)
         problems = problems.unionByName(
-            unused(known_weights, conforming.members, conforming.topics)
+            find_unused(known_weights, conforming.members, conforming.topics)
         )
     problems = problems.withColumn("partition", F.expr("try_cast(partition as int)"))
-    return answer(problems, "validate", has_cluster_id=has_cluster_id(members))
+    return to_result(problems, "validate", has_cluster_id=has_cluster_id(members))
 
 
 def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> DataFrame:
@@ -111,8 +111,8 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> 
     problems = [
         row_refusals(inputs),
         group_conflicts(inputs.members),
-        *_of_new_groups(inputs, assignors),
-        _repeated(inputs.members),
+        *_list_refused_members(inputs, assignors),
+        _find_repeated(inputs.members),
         _idle_patterns(inputs.members),
         lost_orders(inputs.members),
         _with_details(found_in_tasks(inputs, tasks), assignors),
@@ -139,10 +139,10 @@ def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> Dat
         of_problem["assignor_unusable"] = assignor_problem("texts", assignors)
     cases = " ".join(f"when '{name}' then {detail}" for name, detail in of_problem.items())
     sentences = problems.selectExpr("*", f"case problem {cases} end as detail")
-    return as_problems(sentences.where("detail is not null"), "", "detail", PROBLEM)
+    return to_problems(sentences.where("detail is not null"), "", "detail", PROBLEM)
 
 
-def _of_new_groups(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
+def _list_refused_members(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
     """Return the problems for which the new protocol refuses a member, row by row."""
     problems = []
     if assignors is not None:
@@ -153,33 +153,33 @@ def _of_new_groups(inputs: Inputs, assignors: Collection[str] | None) -> list[Da
     return problems
 
 
-def _repeated(members: DataFrame) -> DataFrame:
+def _find_repeated(members: DataFrame) -> DataFrame:
     again = F.expr("filter(topics, (topic, i) -> array_position(topics, topic) <= i)")
     repeated = members.select(
         *GROUP_KEY, "member_id", F.explode(F.array_distinct(again)).alias("topic")
     )
-    detail = text("the member lists the topic more than once; it counts once")
-    return as_problems(repeated, "topic_listed_twice", detail, (*GROUP_KEY, "member_id", "topic"))
+    detail = sql_text("the member lists the topic more than once; it counts once")
+    return to_problems(repeated, "topic_listed_twice", detail, (*GROUP_KEY, "member_id", "topic"))
 
 
 def _idle_patterns(members: DataFrame) -> DataFrame:
     idle = members.where("topics_pattern IS NULL AND size(topics) = 0").where(
         "pattern IS NOT NULL AND group_id IS NOT NULL AND member_id IS NOT NULL"
     )
-    detail = says("no topic matches {} as a whole", shown("pattern"))
-    return as_problems(idle, "pattern_without_match", detail, (*GROUP_KEY, "member_id"))
+    detail = sql_sentence("no topic matches {} as a whole", sql_quoted("pattern"))
+    return to_problems(idle, "pattern_without_match", detail, (*GROUP_KEY, "member_id"))
 
 
 def _left_out_says(problem: str, subscribers: str, owned: str) -> str:
     reason = _LEFT_OUT[problem]
-    out = says(
+    out = sql_sentence(
         f"subscribed to by {{}} {{}}, {reason}; left out of the assignment, as Kafka does",
         subscribers,
         f"if({subscribers} = 1, 'member', 'members')",
     )
     if problem != "topic_without_metadata":
         return out
-    hidden = says(
+    hidden = sql_sentence(
         f"subscribed to by {{}} {{}}, who own {{}} of its partitions, {reason}: it was deleted, or "
         "the snapshot may not describe it; then Kafka assigns it, and the plan lacks it",
         subscribers,
@@ -191,10 +191,10 @@ def _left_out_says(problem: str, subscribers: str, owned: str) -> str:
 
 def _instance_says(instance: str, members: str, is_new: str) -> str:
     """Return the detail for several members with one group.instance.id, the name of its column."""
-    named = (shown(instance), f"array_join({members}, ', ')")
+    named = (sql_quoted(instance), f"array_join({members}, ', ')")
     used = "group.instance.id {} is used by {}; "
-    classic = says(f"{used}a broker fences all but the newest", *named)
-    new = says(
+    classic = sql_sentence(f"{used}a broker fences all but the newest", *named)
+    new = sql_sentence(
         f"{used}a broker refuses all but the oldest of a group of the new protocol "
         "(UNRELEASED_INSTANCE_ID)",
         *named,
@@ -209,23 +209,22 @@ def _beyond_says(count: str, is_counted: str = "false") -> str:
     """
     only, consequence = "the topic has only {} partitions; ", "the claim is dropped"
     counted = "a plan drops the claim, but Kafka's sticky assignors count it"
-    sentence = f"if({is_counted}, {says(only + counted, count)}, {says(only + consequence, count)})"
-    return (
-        f"coalesce({sentence}, {says(f'the table topics does not have the topic; {consequence}')})"
-    )
+    some_exist = [sql_sentence(only + end, count) for end in (counted, consequence)]
+    none_exists = sql_sentence(f"the table topics does not have the topic; {consequence}")
+    return f"coalesce(if({is_counted}, {', '.join(some_exist)}), {none_exists})"
 
 
 def _stranger_says(rows: str) -> str:
     """Return the detail for an owner that is not in the group."""
-    return says(
+    return sql_sentence(
         "owns {} partitions but is not a member of the group: it counts as having left", rows
     )
 
 
 def _claims_say(members: str, generations: str) -> str:
     """Return the detail for several claims of a partition: members and generations (-1: none)."""
-    named = says("{} (generation {})", "m", "g")
-    each = f"if(g < 0, {says('{} (no generation)', 'm')}, {named})"
-    return says(
+    named = sql_sentence("{} (generation {})", "m", "g")
+    each = f"if(g < 0, {sql_sentence('{} (no generation)', 'm')}, {named})"
+    return sql_sentence(
         "claimed by {}", f"array_join(zip_with({members}, {generations}, (m, g) -> {each}), ', ')"
     )

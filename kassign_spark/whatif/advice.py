@@ -147,7 +147,7 @@ def _restart_moves(known: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
         back together.
     """
     batch = known.batch
-    member = _restarted(known)
+    member = _choose_restarted(known)
     moved = np.zeros(batch.group_count, np.int64)
     groups = np.flatnonzero(member >= 0)
     if not len(groups):
@@ -167,7 +167,7 @@ def _restart_moves(known: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
     return member, moved
 
 
-def _restarted(known: GroupFacts) -> Longs:
+def _choose_restarted(known: GroupFacts) -> Longs:
     """The most loaded dynamic member of each group that can be spared; the first by name."""
     batch = known.batch
     readers = batch.subscribers

@@ -38,7 +38,9 @@ def change_of(known: GroupFacts, changes: Changes, copy: int, kind: int) -> Desc
         members = ids_of(known, np.unique(changes.reading_member[of_copy]))
         topics = topics_of(known, np.unique(changes.read_topic[of_copy]))
         return Described(
-            f"let {_some(members, 'member')} read {_some(topics, 'topic')} as well", members, topics
+            f"let {_list_names(members, 'member')} read {_list_names(topics, 'topic')} as well",
+            members,
+            topics,
         )
     if kind == CLIENT:
         client, assignor = CLIENTS[known.batch.leading_client[group]], KAFKAS[known.assignor[group]]
@@ -69,8 +71,8 @@ def reason_of(known: GroupFacts, group: int) -> str:
     if best > even:
         dense = np.flatnonzero(height == best) + topics.start
         readers = np.flatnonzero(known.levels.height_of_member[members] == best) + members.start
-        member_names = _some(ids_of(known, readers), "member")
-        topic_names = _some(topics_of(known, dense), "topic")
+        member_names = _list_names(ids_of(known, readers), "member")
+        topic_names = _list_names(topics_of(known, dense), "topic")
         partition_count = plural(int(batch.size[dense].sum()), "partition")
         reason = f"only {member_names} can read {topic_names} ({partition_count})"
         more = f", and {assignor} gives {most:,}" if most > best else ""
@@ -104,7 +106,7 @@ def _other_number(known: GroupFacts, changes: Changes, copy: int) -> Described:
         )
     dropped = ids_of(known, np.sort(changes.dropped_member[_of(changes.dropped, copy)]))
     number = count - len(dropped)
-    without = f", without {_some(dropped, 'member')}" if len(dropped) <= _NAMES_SHOWN else ""
+    without = f", without {_list_names(dropped, 'member')}" if len(dropped) <= _NAMES_SHOWN else ""
     return Described(
         f"run {plural(number, 'member')} instead of {count:,}{without}",
         dropped,
@@ -128,7 +130,7 @@ def topics_of(known: GroupFacts, topics: Longs) -> list[str]:
     return list(known.batch.topic_names.take(codes).to_pylist())
 
 
-def _some(names: Sequence[str], noun: str) -> str:
+def _list_names(names: Sequence[str], noun: str) -> str:
     """All names where they are few; else how many there are."""
     if len(names) > _NAMES_SHOWN:
         return plural(len(names), noun)

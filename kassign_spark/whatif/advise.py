@@ -4,10 +4,10 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.rows import fold, run_in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.settings.computing import Settings
 from kassign_spark.whatif.advice import ADVICE, advise_arrow
 
@@ -66,5 +66,7 @@ def advise(
     classic = inputs.members.where(~is_consumer_group())
     eligible = inspect_inputs(inputs._replace(members=classic), None).eligible
     eligible = eligible._replace(has_racks=False)
-    advice = in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.batches)
-    return answer(advice, "advise", has_cluster_id=has_cluster_id(members))
+    advice = run_in_tasks(
+        fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.batches
+    )
+    return to_result(advice, "advise", has_cluster_id=has_cluster_id(members))

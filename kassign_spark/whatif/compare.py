@@ -6,17 +6,17 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.groups.rows import fold, in_tasks
+from kassign_spark.groups.rows import fold, run_in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.plans.weight_rows import (
     check_weight_options,
     fold_weights,
-    in_tasks_or_refused,
     refuse_weights,
+    run_or_refuse,
 )
 from kassign_spark.plans.weighted_groups import WeightOptions
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import MEMBERS, WEIGHTS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.whatif.compare_kernel import COMPARED, COMPARED_BY_WEIGHT, compare_arrow
@@ -97,13 +97,13 @@ def compare(
     )
     tasks = settings.batches or eligible.batches
     if weights is None:
-        rows = in_tasks(fold(eligible), kernel, COMPARED, tasks)
+        rows = run_in_tasks(fold(eligible), kernel, COMPARED, tasks)
     else:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         known_weights = conform(weights, WEIGHTS)
         refuse_weights(known_weights, inputs.members)
         kernel = partial(kernel, weights=WeightOptions(False, missing_weight, base_weight, {}))
         table = fold_weights(eligible, known_weights)
-        rows = in_tasks_or_refused(table, kernel, COMPARED_BY_WEIGHT, tasks).drop("problem")
+        rows = run_or_refuse(table, kernel, COMPARED_BY_WEIGHT, tasks).drop("problem")
     form = "compare" if weights is None else "compare.weighted"
-    return answer(rows, form, has_cluster_id=has_cluster_id(members))
+    return to_result(rows, form, has_cluster_id=has_cluster_id(members))

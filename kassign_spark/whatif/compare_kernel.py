@@ -66,19 +66,19 @@ def compare_arrow(
     }
     schema = COMPARED if weighed is None else COMPARED_BY_WEIGHT
     rules = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
-    for name, protocol, judged in _judged(table, batch, claims, exact, rules):
+    for name, protocol, judged in _judge_groups(table, batch, claims, exact, rules):
         known = {
             **same,
             "assignor": [name] * batch.group_count,
             "protocol": [protocol] * batch.group_count,
-            **_measured(
+            **_measure_outcomes(
                 batch, claims, judged, weighed, now, is_owned=is_owned, has_racks=has_racks
             ),
         }
         yield with_nulls(schema, known)
 
 
-def _judged(
+def _judge_groups(
     table: pa.Table, batch: Batch, claims: Claims, exact: bool, rules: dict[str, Any]
 ) -> Iterator[tuple[str, str, ClientOutcomes]]:
     """Follow all groups under every assignor and protocol: names, and what comes of it."""
@@ -102,7 +102,7 @@ def _judged(
         yield name, CONSUMER, follow_coordinator(batch, claims, states, name)
 
 
-def _measured(
+def _measure_outcomes(
     batch: Batch,
     claims: Claims,
     judged: ClientOutcomes,

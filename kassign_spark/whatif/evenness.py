@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, answer
+from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, assign_batch
 from kassign_spark.groups.batch import Batch, BatchAssignment, Claims
 from kassign_spark.groups.numbers import Flags, Longs, key
 from kassign_spark.whatif.outcome import extremes
@@ -55,7 +55,7 @@ def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Evenness, L
     reported = claims.where(claims.member >= 0)
     dropped = ~batch.subscribes(reported.member, reported.topic)
     reported = reported.where(~(is_cooperative[reported.group] & dropped))
-    assignment = answer(batch, reported, batch.generation, assignor)
+    assignment = assign_batch(batch, reported, batch.generation, assignor)
     return _measure(batch, claims, reported, is_cooperative, assignment), assignment.owner
 
 

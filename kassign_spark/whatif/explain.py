@@ -4,9 +4,9 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.groups.rows import fold, in_tasks, observed_rows
+from kassign_spark.groups.rows import fold, observed_rows, run_in_tasks
 from kassign_spark.inputs.checks import conform_inputs
-from kassign_spark.results import answer
+from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, MEMBERS
 from kassign_spark.whatif.explain_kernel import EXPLAINED, explain_arrow
 
@@ -51,5 +51,5 @@ def explain(
     inputs = conform_inputs(members, topics, owned)
     eligible = inspect_inputs(inputs, None).eligible
     table = fold(eligible).unionByName(observed_rows(conform(assignment, ASSIGNMENT)))
-    rows = in_tasks(table, explain_arrow, EXPLAINED, eligible.batches)
-    return answer(rows, "explain", has_cluster_id=has_cluster_id(members))
+    rows = run_in_tasks(table, explain_arrow, EXPLAINED, eligible.batches)
+    return to_result(rows, "explain", has_cluster_id=has_cluster_id(members))

@@ -94,7 +94,7 @@ class _Tried:
     def __init__(self, table: pa.Table) -> None:
         batch, (self.claims, self._observed), _ = read_kinds(table, (CLAIM, OBSERVED))
         self.batch, self.named = batch, assignors_of(batch, ASSIGNORS)
-        self.of_coordinator = _of_coordinator(table, batch)
+        self.of_coordinator = _is_coordinated(table, batch)
         self._is_open = batch.leading_client == SEVERAL
         self.variants: list[list[Variant]] = [[] for _ in range(batch.group_count)]
         self._members = batch.member_names.to_pylist()
@@ -156,7 +156,9 @@ class _Tried:
         ]
         for number, name in enumerate(COORDINATORS, start=len(ASSIGNORS)):
             judged = follow_coordinator(batch, self.claims, states, name)
-            self._note(number, groups, judged._replace(steps=_settled(batch, judged.steps, groups)))
+            self._note(
+                number, groups, judged._replace(steps=_settle_steps(batch, judged.steps, groups))
+            )
         for group in np.flatnonzero(groups).tolist():
             (state, _) = states[group] or (None, None)
             if state is not None:
@@ -251,7 +253,7 @@ class _Tried:
         return with_nulls(EXPLAINED, columns)
 
 
-def _of_coordinator(table: pa.Table, batch: Batch) -> Flags:
+def _is_coordinated(table: pa.Table, batch: Batch) -> Flags:
     """Return which groups use the new protocol."""
     consumer_rows = table.filter(
         pc.and_(pc.equal(table["kind"], MEMBER), pc.equal(table["topic"], CONSUMER))
@@ -262,7 +264,7 @@ def _of_coordinator(table: pa.Table, batch: Batch) -> Flags:
     return np.array([name in keys for name in names], bool)
 
 
-def _settled(batch: Batch, steps: RebalanceSteps, groups: Flags) -> RebalanceSteps:
+def _settle_steps(batch: Batch, steps: RebalanceSteps, groups: Flags) -> RebalanceSteps:
     """Return what members of some groups have when the last round is over."""
     group = batch.member_group[steps.member]
     last = np.zeros(batch.group_count, np.int64)

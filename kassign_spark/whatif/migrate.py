@@ -17,14 +17,14 @@ from kassign_spark.conforming import (
 from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.groups.rows import fold, in_tasks, rows
+from kassign_spark.groups.rows import fold, rows, run_in_tasks
 from kassign_spark.inputs.checks import conform_inputs
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.inputs.re2j import READ_OTHERWISE
 from kassign_spark.inputs.regexes import regex_problem, with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.iteration import hold
-from kassign_spark.results import answer
+from kassign_spark.iteration import materialize
+from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, table_of
 from kassign_spark.settings.client_settings import refused_as_consumer
 from kassign_spark.whatif.migrate_kernel import CLIENT, MIGRATED, ORDER, SAID, migrate_arrow
@@ -116,7 +116,7 @@ def migrate(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    chosen = _chosen(to, assignor, policy, max_size)
+    chosen = _choose_assignor(to, assignor, policy, max_size)
     check_same_clusters([(MEMBERS, members), (RESTARTS, order)])
     inputs = conform_inputs(members, topics, owned)
     is_wanted = is_consumer_group() if to == CLASSIC else ~is_consumer_group()
@@ -139,18 +139,18 @@ def migrate(
         rules=BrokerRules(policy, max_size),
         is_owned=owned is not None,
     )
-    migrated = in_tasks(table, kernel, MIGRATED, eligible.batches)
-    rows = hold(migrated).frame
+    migrated = run_in_tasks(table, kernel, MIGRATED, eligible.batches)
+    rows = materialize(migrated).frame
     has_clusters = has_cluster_id(members)
     return Migration(
-        answer(
+        to_result(
             rows.select(*GROUP_KEY, F.inline("steps")), "migrate.steps", has_cluster_id=has_clusters
         ),
-        answer(rows, "migrate.verdicts", has_cluster_id=has_clusters),
+        to_result(rows, "migrate.verdicts", has_cluster_id=has_clusters),
     )
 
 
-def _chosen(to: str, assignor: str | None, policy: str, max_size: int) -> str:
+def _choose_assignor(to: str, assignor: str | None, policy: str, max_size: int) -> str:
     """Return the assignor that the groups are to have, when all options have a meaning."""
     for name, value, known in (("to", to, list(TO)), ("policy", policy, list(POLICIES))):
         if value not in known:

@@ -29,7 +29,13 @@ from kassign_spark.whatif.migration_rules import (
     Judgement,
     judge,
 )
-from kassign_spark.whatif.migration_walks import Walk, downgrade, in_batch, slots_of, upgrade
+from kassign_spark.whatif.migration_walks import (
+    Walk,
+    downgrade,
+    slots_of,
+    to_batch_members,
+    upgrade,
+)
 from kassign_spark.whatif.outcome import crossing_now
 
 SAID, ORDER, CLIENT = range(30, 33)
@@ -88,7 +94,7 @@ def migrate_arrow(
         walks = downgrade(batch, owner, states, orders, KAFKAS.index(assignor))
     ends = owner.copy()
     for group, walk in enumerate(walks):
-        ends[slots_of(batch, group)] = in_batch(batch, group, walk.changes[-1].after)
+        ends[slots_of(batch, group)] = to_batch_members(batch, group, walk.changes[-1].after)
     slots = np.arange(len(owner))
     crossing = [crossing_now(batch, held_claims(batch, slots, owners)) for owners in (owner, ends)]
     lost = crossing[1] - crossing[0]
@@ -180,7 +186,7 @@ def _facts(
         regexes=[member for member, stated in of_members if stated[2]],
         clients=sorted(beside.clients),
         lost_locality=lost_locality,
-        shared_counts=_in_step(batch, group) if own == ["range"] else (),
+        shared_counts=_topics_in_step(batch, group) if own == ["range"] else (),
         failing=walk.verdicts,
         shared_instances=_shared_instances(batch, batch.instance[first:end]),
         client_families=sorted({family or JAVA for family in families}),
@@ -193,7 +199,7 @@ def _texts_of(batch: Batch, codes: Longs) -> list[str | None]:
     return texts
 
 
-def _in_step(batch: Batch, group: int) -> list[str]:
+def _topics_in_step(batch: Batch, group: int) -> list[str]:
     """Topics that all members read and that have as many partitions as another one, by name."""
     if not batch.is_alike[group] or batch.first_member[group + 1] - batch.first_member[group] < 2:
         return []
@@ -221,8 +227,8 @@ def _steps(state: ConsumerGroupState, walk: Walk, to: str) -> pa.StructArray:
             pa.array([len(slots) for slots in moves], pa.int64()),
             pa.array([int(change.pauses.sum()) for change in changes], pa.int64()),
             pa.array([change.unread for change in changes], pa.int64()),
-            _lists(paused, ids.take(pa.array(_joined(paused)))),
-            _lists(losing, ids.take(pa.array(_joined(losing)))),
+            _lists(paused, ids.take(pa.array(_concatenate(paused)))),
+            _lists(losing, ids.take(pa.array(_concatenate(losing)))),
             _lists(moves, _named_moves(state, changes, moves, ids)),
         ],
         names=list(_STEP),
@@ -248,10 +254,12 @@ def _named_moves(
 ) -> pa.StructArray:
     sizes = np.asarray(state.num_partitions, np.int64)
     first = np.cumsum(sizes) - sizes
-    slots = _joined(moves)
+    slots = _concatenate(moves)
     topic = np.repeat(np.arange(len(sizes)), sizes)[slots]
     place, to = (
-        _joined([getattr(change, name)[rows] for change, rows in zip(changes, moves, strict=True)])
+        _concatenate(
+            [getattr(change, name)[rows] for change, rows in zip(changes, moves, strict=True)]
+        )
         for name in ("before", "after")
     )
     return pa.StructArray.from_arrays(
@@ -265,7 +273,7 @@ def _named_moves(
     )
 
 
-def _joined(parts: Sequence[Longs]) -> Longs:
+def _concatenate(parts: Sequence[Longs]) -> Longs:
     joined: Longs = np.concatenate([np.zeros(0, np.int64), *parts])
     return joined
 

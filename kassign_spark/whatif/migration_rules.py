@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.client.group_state import INEXACT, OK
+from kassign_spark.display import first_names
 
 CLASSIC, CONSUMER = "classic", "consumer"
 READY, RISKY, BLOCKED = "ready", "risky", "blocked"
@@ -15,6 +16,7 @@ POLICIES = ("bidirectional", "upgrade", "downgrade", "disabled")
 """``group.consumer.migration.policy``."""
 NO_LIMIT = 2**31 - 1
 
+_NAMED = 3
 _STREAMS = "stream"
 _CONNECT = ("compatible", "sessioned", "default")
 _OTHERWISE, _INTERNAL = "otherwise", "internal"
@@ -113,9 +115,9 @@ def _blocks_upgrade(facts: Facts, rules: BrokerRules) -> tuple[list[str], list[s
         )
     if facts.shared_instances:
         reasons.append(
-            f"group.instance.id {_listed(facts.shared_instances)} is used by several members: the "
-            "broker refuses all but the oldest in the new protocol (UNRELEASED_INSTANCE_ID); give "
-            "each member its own"
+            f"group.instance.id {first_names(facts.shared_instances, _NAMED)} is used by several "
+            "members: the broker refuses all but the oldest in the new protocol "
+            "(UNRELEASED_INSTANCE_ID); give each member its own"
         )
     reasons += facts.clients
     if rules.policy not in ("bidirectional", "upgrade") and not facts.is_single:
@@ -169,12 +171,13 @@ def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
                 "all new members leave while classic ones are there, the new ones' partitions stay "
                 "unread until somebody joins"
             )
-        risks += [_of_pattern(*pattern) for pattern in facts.patterns]
+        risks += [_describe_finding(*pattern) for pattern in facts.patterns]
         if facts.shared_counts and facts.target_assignor != "range":
             risks.append(
-                f"range gives one member the same partitions of {_listed(facts.shared_counts)}, "
-                f"{facts.target_assignor} does not: where records are joined, let members name "
-                "range as group.remote.assignor"
+                "range gives one member the same partitions of "
+                f"{first_names(facts.shared_counts, _NAMED)}, {facts.target_assignor} "
+                "does not: where records are joined, let members name range as "
+                "group.remote.assignor"
             )
     if facts.lost_locality > 0:
         count = facts.lost_locality
@@ -184,8 +187,8 @@ def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
         )
     if len(facts.client_families) > 1:
         risks.append(
-            f"members run {_listed(facts.client_families)}: each rebalance of the classic protocol "
-            "follows the rules of the one that leads then"
+            f"members run {first_names(facts.client_families, _NAMED)}: each rebalance of the "
+            "classic protocol follows the rules of the one that leads then"
         )
     for verdict, detail in facts.failing:
         if verdict not in (OK, INEXACT):
@@ -194,7 +197,7 @@ def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
     return risks
 
 
-def _of_pattern(member: str, pattern: str, finding: str) -> str:
+def _describe_finding(member: str, pattern: str, finding: str) -> str:
     says = {
         _OTHERWISE: "the broker may read it in another way",
         _INTERNAL: "it finds internal topics too",
@@ -203,8 +206,3 @@ def _of_pattern(member: str, pattern: str, finding: str) -> str:
         f'pattern "{pattern}" of member {member}: as a SubscriptionPattern {says}; as a '
         "java.util.regex.Pattern it stays what it is"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")

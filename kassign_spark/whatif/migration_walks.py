@@ -76,7 +76,7 @@ def upgrade(
         count = len(order)
         mixed = MixedGroup(
             states[group],
-            _of_group(batch, group, owner),
+            _to_group_places(batch, group, owner),
             is_new=np.zeros(count, bool),
             is_eager=np.full(count, by[group] != COOPERATIVE_STICKY),
             assignor=assignor,
@@ -85,7 +85,7 @@ def upgrade(
         rest = order.tolist()
         if is_dynamic[group]:
             leaver, *rest = rest
-            after = _of_group(batch, group, left.owner)
+            after = _to_group_places(batch, group, left.owner)
             pauses = left.pauses[slots_of(batch, group)] & (mixed.owner != leaver)
             changes.append(Change(leaver, LEAVE, mixed.owner, after, pauses, count > 1))
             mixed.owner = after
@@ -120,25 +120,28 @@ def downgrade(
         count = len(order)
         mixed = MixedGroup(
             states[group],
-            _of_group(batch, group, owner),
+            _to_group_places(batch, group, owner),
             is_new=np.ones(count, bool),
             is_eager=np.full(count, assignor != COOPERATIVE_STICKY),
         )
         early = order[:-1].tolist()
         walked.append([c for member in early for c in mixed.restart(member, as_new=False)])
         mixed_groups.append(mixed)
-        last_owner[slots_of(batch, group)] = in_batch(batch, group, mixed.owner)
+        last_owner[slots_of(batch, group)] = to_batch_members(batch, group, mixed.owner)
     lasts = np.array([order[-1] for order in orders], np.int64) + batch.first_member[:-1]
     by = np.full(batch.group_count, assignor)
     is_dynamic, left = _leave(batch, last_owner, lasts, by)
     between = np.where(is_dynamic[batch.slot_group], left.owner, last_owner)
     everybody, every_group = np.ones(len(batch.member_group), bool), np.ones(len(by), bool)
-    back = _rebalanced(batch, everybody, between, by, every_group)
+    back = _rebalance(batch, everybody, between, by, every_group)
     walks = []
     for group, (mixed, changes) in enumerate(zip(mixed_groups, walked, strict=True)):
         member = int(orders[group][-1])
         is_consumer = [True] * len(changes)
-        middle, after = _of_group(batch, group, between), _of_group(batch, group, back.owner)
+        middle, after = (
+            _to_group_places(batch, group, between),
+            _to_group_places(batch, group, back.owner),
+        )
         if is_dynamic[group]:
             slots = slots_of(batch, group)
             pauses = left.pauses[slots] & (mixed.owner != member)
@@ -162,12 +165,12 @@ def slots_of(batch: Batch, group: int) -> slice:
     return slice(int(batch.first_slot[first]), int(batch.first_slot[end]))
 
 
-def in_batch(batch: Batch, group: int, owner: Longs) -> Longs:
+def to_batch_members(batch: Batch, group: int, owner: Longs) -> Longs:
     """Number owners that are places in a group as members of the batch."""
     return np.where(owner == NOBODY, NOBODY, owner + batch.first_member[group])
 
 
-def _of_group(batch: Batch, group: int, owner: Longs) -> Longs:
+def _to_group_places(batch: Batch, group: int, owner: Longs) -> Longs:
     """Return the owners of a group's partitions, as places in the group."""
     owner = owner[slots_of(batch, group)]
     return np.where(owner == NOBODY, NOBODY, owner - batch.first_member[group])
@@ -183,10 +186,10 @@ def _leave(batch: Batch, owner: Longs, leavers: Longs, by: Longs) -> tuple[Flags
     is_present = np.ones(len(batch.member_group), bool)
     is_present[leavers[is_dynamic]] = False
     has_others = np.diff(batch.first_member) > 1
-    return is_dynamic, _rebalanced(batch, is_present, owner, by, is_dynamic & has_others)
+    return is_dynamic, _rebalance(batch, is_present, owner, by, is_dynamic & has_others)
 
 
-def _rebalanced(
+def _rebalance(
     batch: Batch, is_present: Flags, owner: Longs, by: Longs, groups: Flags
 ) -> _Rebalanced:
     """Let those members that are here rebalance in the classic way, in some of the groups.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kassign_spark.coordinator.next_target import doubt_joiners, next_target
-from kassign_spark.coordinator.target_state import ConsumerGroupState, in_order
+from kassign_spark.coordinator.target_state import ConsumerGroupState, reorder_members
 from tests.coordinator.chains import EVENTS, Computation, kinds
 from tests.coordinator.states import named, target_of, to_state
 
@@ -58,7 +58,7 @@ def test_a_newcomer_that_computes_itself_is_doubted(
         if computation.joined:
             last = state_of(computation)
             count = len(last.member_ids)
-            first = in_order(last, [count - 1, *range(count - 1)])
+            first = reorder_members(last, [count - 1, *range(count - 1)])
             is_new = [place == 0 for place in range(count)]
             outcome = doubt_joiners(first, next_target(first, "uniform"), is_new)
             answer = target_of(computation.script.answers[computation.after], computation.topics)

@@ -209,7 +209,7 @@ def test_sets_that_hash_alike_are_still_told_apart(monkeypatch: pytest.MonkeyPat
     def alike(numbers: Any) -> Any:
         return np.zeros(len(numbers), np.uint64)
 
-    monkeypatch.setattr(lists, "_scattered", alike)
+    monkeypatch.setattr(lists, "_scatter", alike)
     assert _rows(GROUPS[:60]) == {n: rows for n, rows in ROWS.items() if n < 60}
 
 

@@ -72,7 +72,7 @@ def _rebalance_count(output: Path, *runs: Run) -> int:
         output=str(output), overwrite=False, format="parquet", json=True, available_now=True
     )
     played: Any = _Played(output, list(runs))
-    with patch.object(history_follow, "located", lambda _, path: (LocalFiles(), f"file:{path}")):
+    with patch.object(history_follow, "locate", lambda _, path: (LocalFiles(), f"file:{path}")):
         count: int = history_follow.run(played, args).facts["rebalance_count"]
     assert played.started == len(runs)
     return count

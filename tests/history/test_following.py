@@ -11,7 +11,7 @@ from kassign_spark.history import following
 from kassign_spark.history.following import FollowState, follow, rest
 from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
-from kassign_spark.history.whole_groups import NAME, InPieces, _by_whole_groups, _portions
+from kassign_spark.history.whole_groups import NAME, InPieces, _call_by_whole_groups, _portions
 from kassign_spark.log.log_schemas import LOG_TARGETS, RECORDS
 from kassign_spark.spark_versions import arrow_schema
 from tests.history.random_logs import random_log
@@ -88,7 +88,7 @@ def test_tasks_read_large_groups_in_pieces() -> None:
             begin = end
         portions = list(_portions(most_bytes, batches, cut_groups=True))
         assert any(not ends for _, ends in portions) == (most_bytes < 1 << 20)
-        told = list(_by_whole_groups(rebalances._rows, pieces, most_bytes, batches))
+        told = list(_call_by_whole_groups(rebalances._rows, pieces, most_bytes, batches))
         assert pa.Table.from_batches(told).to_pylist() == wanted
 
 

@@ -209,7 +209,7 @@ def test_a_call_that_never_ends() -> None:
     from kafka.errors import KafkaTimeoutError
 
     with pytest.raises(KafkaTimeoutError):
-        admin.in_time(threading.Event().wait, 100)
+        admin.call_in_time(threading.Event().wait, 100)
     with pytest.raises(ZeroDivisionError):
-        admin.in_time(lambda: 1 // 0, 1_000)
-    assert admin.in_time(dt.timedelta, 1_000, 2) == dt.timedelta(2)
+        admin.call_in_time(lambda: 1 // 0, 1_000)
+    assert admin.call_in_time(dt.timedelta, 1_000, 2) == dt.timedelta(2)

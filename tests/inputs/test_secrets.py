@@ -11,7 +11,7 @@ from kassign_spark import cli
 from kassign_spark.errors import ClusterError, InputError, SettingsError
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import admin_settings, read_properties
-from kassign_spark.log.kafka_source import explained, kafka_options
+from kassign_spark.log.kafka_source import explain_source_error, kafka_options
 from kassign_spark.spark_errors import spark_message
 from kassign_spark.tables.catalog_paths import is_catalog_path
 
@@ -178,4 +178,6 @@ def test_what_spark_and_java_say() -> None:
     )
     _shows_nothing(spark_message(PySparkException(text)))
     address = {"kafka.bootstrap.servers": "host:1"}
-    _shows_nothing(str(explained(ValueError("Invalid value s3cret for sasl.mechanism"), address)))
+    _shows_nothing(
+        str(explain_source_error(ValueError("Invalid value s3cret for sasl.mechanism"), address))
+    )

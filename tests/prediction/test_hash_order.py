@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark.client.hash_order import hash_map_order, java_hash, java_sorted, scala_set_order
+from kassign_spark.client.hash_order import hash_map_order, java_hash, scala_set_order, sort_as_java
 from tests.random_groups import random_member_ids
 
 
@@ -55,8 +55,8 @@ def test_order_is_that_of_a_scala_set(spark: SparkSession) -> None:
 
 def test_strings_order_by_code_unit() -> None:
     texts = ["\uffee", "\U0001f600", "b", "a"]
-    assert [texts[i] for i in java_sorted(texts)] == ["a", "b", "\U0001f600", "\uffee"]
-    assert java_sorted(["b", "a"]) == [1, 0]
+    assert [texts[i] for i in sort_as_java(texts)] == ["a", "b", "\U0001f600", "\uffee"]
+    assert sort_as_java(["b", "a"]) == [1, 0]
 
 
 def test_buckets_of_nine_keys_are_not_reproduced() -> None:

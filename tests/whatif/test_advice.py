@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kassign_spark.assignors.in_tasks import KAFKAS, answer
+from kassign_spark.assignors.in_tasks import KAFKAS, assign_batch
 from kassign_spark.groups.read import read_batch
 from kassign_spark.whatif import advice
 from kassign_spark.whatif.advice import advise_arrow
@@ -58,7 +58,7 @@ def _counted(groups: list[MixedGroup], assignors: list[str]) -> list[dict[str, i
     batch, claims = read_batch(table)
     told = claims.where(batch.subscribes(claims.member, claims.topic) & (claims.member >= 0))
     numbers = np.array([KAFKAS.index(assignor) for assignor in assignors])
-    owner = answer(batch, told, batch.generation, numbers).owner
+    owner = assign_batch(batch, told, batch.generation, numbers).owner
     loads = np.bincount(owner, minlength=len(batch.member_group))
     found = {}
     for piece in compare_arrow(table):
@@ -138,7 +138,7 @@ def _owners(groups: list[MixedGroup], assignors: list[str]) -> list[dict[tuple[s
     batch, claims = read_batch(table_of(named, by_name))
     told = claims.where(batch.subscribes(claims.member, claims.topic) & (claims.member >= 0))
     numbers = np.array([KAFKAS.index(assignor) for assignor in assignors])
-    owner = answer(batch, told, batch.generation, numbers).owner
+    owner = assign_batch(batch, told, batch.generation, numbers).owner
     members, topics = batch.member_names.to_pylist(), batch.topic_names.to_pylist()
     found: list[dict[tuple[str, int], str]] = [{} for _ in named]
     for slot, member in enumerate(owner.tolist()):

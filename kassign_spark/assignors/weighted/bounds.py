@@ -43,7 +43,7 @@ def pigeonhole(group: Group, low: float, high: float) -> float:
         members = group.eligible[classes].any(axis=0)
         inside = group.weight[classes[group.class_]][: HEAVIEST_A_MEMBER * int(members.sum())]
         if len(inside):
-            low = _refuted(inside, group.capacity[members], low, high)
+            low = _greatest_refuted(inside, group.capacity[members], low, high)
         if low >= high:
             return high
     return low
@@ -62,7 +62,7 @@ def _closed_sets(eligible: Bools) -> list[Bools]:
     return sets
 
 
-def _refuted(weight: Doubles, capacity: Doubles, low: float, high: float) -> float:
+def _greatest_refuted(weight: Doubles, capacity: Doubles, low: float, high: float) -> float:
     sums = np.concatenate([[0.0], np.cumsum(weight)])
     sizes, counts = np.unique(capacity, return_counts=True)
     if len(sizes) == 1:

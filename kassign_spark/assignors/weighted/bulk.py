@@ -22,7 +22,7 @@ class MemberPartitions(NamedTuple):
     start: Longs
 
 
-def by_member(owner: Longs, members: int, only: Bools | None = None) -> MemberPartitions:
+def group_by_member(owner: Longs, members: int, only: Bools | None = None) -> MemberPartitions:
     """Gather what members have; only that of some, if so wanted."""
     if only is None:
         partition = np.flatnonzero(owner >= 0)
@@ -35,7 +35,7 @@ def by_member(owner: Longs, members: int, only: Bools | None = None) -> MemberPa
     return MemberPartitions(partition[order], starts(count))
 
 
-def least_to_shed(group: Group, load: Doubles, limit: Doubles, owned: MemberPartitions) -> Longs:
+def count_to_shed(group: Group, load: Doubles, limit: Doubles, owned: MemberPartitions) -> Longs:
     """[member]: how many partitions at least must leave it, if it is above its limit."""
     over, first, count, sums = _over(group, load, limit, owned)
     least = np.zeros(len(load), np.int64)

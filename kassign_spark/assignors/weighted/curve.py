@@ -68,7 +68,7 @@ def find_curve(
             answers = _points(some, limit[rows], cost[rows], cheapest)
             for row, point in zip(rows.tolist(), answers, strict=True):
                 points[row].append(point)
-        points = [_undominated(of_group) for of_group in points]
+        points = [_drop_dominated(of_group) for of_group in points]
         factors = [(row, f) for row, of_group in enumerate(points) for f in _between(of_group)]
         if not factors:
             break
@@ -97,7 +97,7 @@ def _points(
     return [Point(*row) for row in zip(owner, *columns, strict=True)]
 
 
-def _undominated(points: list[Point]) -> list[Point]:
+def _drop_dominated(points: list[Point]) -> list[Point]:
     """Cheapest first; each must have better counts, or as good ones and lower the load."""
     kept: list[Point] = []
     for point in sorted(points, key=lambda p: (p.cost, p.moves, p.outside, p.ratio)):

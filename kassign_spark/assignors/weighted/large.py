@@ -9,10 +9,10 @@ from kassign_spark.assignors.weighted.bounded import breaks
 from kassign_spark.assignors.weighted.bounds import load_bounds, pigeonhole
 from kassign_spark.assignors.weighted.bulk import (
     MemberPartitions,
-    by_member,
+    count_to_shed,
     deal,
     go_home,
-    least_to_shed,
+    group_by_member,
     shed,
 )
 from kassign_spark.assignors.weighted.counts import best_counts, count_difference, counts_decide
@@ -83,11 +83,11 @@ def group_bounds(group: Group) -> LargeGroupBounds:
     if most > bound:
         bound = pigeonhole(group, bound, most)
     heavy = np.flatnonzero(parts.dominant[0])
-    owned = movable = by_member(group.home, members)
+    owned = movable = group_by_member(group.home, members)
     if len(heavy):
         home = group.home.copy()
         home[heavy[(home[heavy] >= 0) & parts.alone[0, home[heavy]]]] = -1
-        movable = by_member(home, members)
+        movable = group_by_member(home, members)
     by_cost = len(np.unique(group.cost)) > 1
     return LargeGroupBounds(
         bound, parts, tuple(heavy.tolist()), owner, load, owned, movable, by_cost
@@ -99,7 +99,7 @@ def plan_large(group: Group, options: PlanOptions) -> WeightedPlan:
     seen = group_bounds(group)
     relative = relative_limits(options.limit, group, seen)
     limit = weights_within(relative, group.capacity)
-    needed = int(least_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
+    needed = int(count_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
     difference, least = options.bounds.max_count_difference, -1
     if difference is None:
         owner = _plan_within(group, seen, limit)

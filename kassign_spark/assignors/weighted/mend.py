@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kassign_spark.assignors.weighted.bulk import by_member, deal, shed
+from kassign_spark.assignors.weighted.bulk import deal, group_by_member, shed
 from kassign_spark.assignors.weighted.problem import Doubles, Group, Longs
 from kassign_spark.groups.numbers import ranges
 
@@ -125,7 +125,7 @@ def _push(group: Group, owner: Longs, load: Doubles, limit: Doubles, member: int
             new_load[taker] += weight
             only = np.zeros(len(load), bool)
             only[taker] = True
-            owned = by_member(new, len(load), only)
+            owned = group_by_member(new, len(load), only)
             pushed = shed(group, new_load, np.where(only, limit, np.inf), owned, by_cost=False)
             np.subtract.at(new_load, new[pushed], group.weight[pushed])
             new[pushed], new[partition] = -1, taker
@@ -153,7 +153,7 @@ def _exchanges(
     members = len(load)
     involved = np.zeros(members, bool)
     involved[first] = involved[second] = True
-    owned = by_member(owner, members, involved)
+    owned = group_by_member(owner, members, involved)
     pairs = np.arange(len(first))
 
     def of(side: Longs, other: Longs) -> tuple[Longs, Longs]:

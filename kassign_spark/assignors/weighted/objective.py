@@ -9,7 +9,7 @@ from kassign_spark.assignors.weighted.problem import (
     Doubles,
     Longs,
     PaddedGroups,
-    allowed,
+    can_take,
     last_sum,
 )
 
@@ -50,7 +50,7 @@ def reach(batch: PaddedGroups, level: Doubles) -> Objective:
     """Make the greatest load small, measured by each member's level: eighth powers, no pow."""
     room = np.maximum(batch.capacity * level, 1e-300)
     total = np.maximum(batch.total, 1.0)[:, None]
-    where = np.where(allowed(batch), 0.0, FAR)
+    where = np.where(can_take(batch), 0.0, FAR)
     return Objective(True, room / total, 1 / room, room, where)
 
 
@@ -71,7 +71,7 @@ def within(
     quadratic = even * all_ / (total * total) / batch.capacity
     members = np.arange(batch.capacity.shape[1])
     away = (batch.home[:, :, None] != members) & (batch.home >= 0)[:, :, None]
-    where = np.where(allowed(batch), np.where(away, cost[:, :, None], 0.0), FAR)
+    where = np.where(can_take(batch), np.where(away, cost[:, :, None], 0.0), FAR)
     over = np.broadcast_to(_OVER / total, limit.shape)
     return Objective(False, limit, over, quadratic, where, counts)
 

@@ -58,7 +58,7 @@ def plan_groups(groups: Sequence[Group], options: PlanOptions) -> list[WeightedP
     """
     with_counts = options.bounds.max_count_difference is not None
     has_weight = [bool((group.weight > 0).any()) for group in groups]
-    answers = {i: _by_count(groups[i]) for i, weighs in enumerate(has_weight) if not weighs}
+    answers = {i: _plan_by_counts(groups[i]) for i, weighs in enumerate(has_weight) if not weighs}
     weighted = [i for i, weighs in enumerate(has_weight) if weighs]
     rest = [groups[i] if with_counts else _weighted_part(groups[i]) for i in weighted]
     for rows in batches(rest):
@@ -128,7 +128,7 @@ def _curve_of(group: Group, bound: float, points: Sequence[Point]) -> list[Curve
 def batches(groups: Sequence[Group]) -> Iterator[list[int]]:
     """Put groups of similar size together; a large one stays alone."""
     sizes = [(len(g.weight), len(g.capacity), len(g.eligible)) for g in groups]
-    rounded = [_rounded(partitions, members) for partitions, members, _ in sizes]
+    rounded = [_size_class(partitions, members) for partitions, members, _ in sizes]
     batch: list[int] = []
     most: tuple[int, ...] = (0, 0, 0)
     for i in sorted(range(len(groups)), key=rounded.__getitem__):
@@ -144,7 +144,7 @@ def batches(groups: Sequence[Group]) -> Iterator[list[int]]:
         yield batch
 
 
-def _rounded(partitions: int, members: int) -> tuple[int, int]:
+def _size_class(partitions: int, members: int) -> tuple[int, int]:
     """Sizes that share a batch: partitions, which cost most, about a half apart."""
     return int(np.ceil(np.log(partitions + 1) * 2.5)), int(np.ceil(np.log(members + 1)))
 
@@ -175,7 +175,7 @@ def _deal_idle(group: Group, owner: Longs) -> None:
         deal_by_count(group.class_, group.eligible, group.counts(owner), free, owner)
 
 
-def _by_count(group: Group) -> WeightedPlan:
+def _plan_by_counts(group: Group) -> WeightedPlan:
     """A group without weight: best balance of counts, then the fewest moves."""
     owner = best_counts(group)
     weightless = GroupMeasures(

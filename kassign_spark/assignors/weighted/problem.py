@@ -24,7 +24,7 @@ class Group(NamedTuple):
     """One group. Partitions are by weight, heaviest first, then by name; members by name.
 
     Attributes:
-        weight: of each partition, whole numbers; see ``scaled``.
+        weight: of each partition, whole numbers; see ``scale_weights``.
         class_: of each partition; all of a class may go to the same members.
         home: of each partition the member that owns it now; -1: nobody.
         cost: of each partition what moving it away from home costs.
@@ -109,7 +109,7 @@ class PaddedGroups(NamedTuple):
         return last_sum(self.class_weight)
 
 
-def scaled(weight: Doubles) -> tuple[Doubles, float]:
+def scale_weights(weight: Doubles) -> tuple[Doubles, float]:
     """Return weights as whole numbers, and the power of two that they were multiplied by.
 
     The power follows from the greatest weight and the number of weights, so from no order.
@@ -152,7 +152,7 @@ def stack(groups: Sequence[Group]) -> PaddedGroups:
     return batch
 
 
-def allowed(batch: PaddedGroups) -> Bools:
+def can_take(batch: PaddedGroups) -> Bools:
     """[group, partition, member]: whether the member may take the partition."""
     eligible = np.take_along_axis(batch.eligible, batch.class_[:, :, None], axis=1)
     result: Bools = eligible & batch.is_there[:, :, None]

@@ -68,14 +68,14 @@ def find_reach(
     best = judge(batch, objective, first.copy())
     everyone = np.arange(len(bound))
     keep_better(best, everyone, judge(batch, objective, improve(batch, objective, first)))
-    open_ = _unfinished(batch, level, bound, best, everyone)
+    open_ = _select_unfinished(batch, level, bound, best, everyone)
     for start in (_from_owners, _scarcest_first):
         if not len(open_):
             return best
         some, aims = batch.take(open_), objective.take(open_)
         candidate = judge(some, aims, improve(some, aims, start(some, aims)))
         keep_better(best, open_, candidate)
-        open_ = _unfinished(batch, level, bound, best, open_)
+        open_ = _select_unfinished(batch, level, bound, best, open_)
     current = best.state.copy()
     for kick in range(kicks):
         if not len(open_):
@@ -87,7 +87,7 @@ def find_reach(
         current.put(open_, candidate.state)
         back = open_[candidate.most > best.most[open_] * _WORSE]
         current.put(back, best.state.take(back))
-        open_ = _unfinished(batch, level, bound, best, open_)
+        open_ = _select_unfinished(batch, level, bound, best, open_)
     return best
 
 
@@ -129,7 +129,7 @@ def _scarcest_first(batch: PaddedGroups, objective: Objective) -> PlacementState
     return insert(batch, objective, np.full(batch.home.shape, -1), order)
 
 
-def _unfinished(
+def _select_unfinished(
     batch: PaddedGroups, level: Doubles, bound: Doubles, best: BestLoads, rows: Longs
 ) -> Longs:
     """Those of ``rows`` whose maximum is above its bound, or a part above its level."""

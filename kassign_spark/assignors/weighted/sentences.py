@@ -13,8 +13,9 @@ from kassign_spark.assignors.weighted.answer import (
     WeightedPlan,
 )
 from kassign_spark.assignors.weighted.options import Bounds
+from kassign_spark.display import first_names
 
-_LISTED = 3
+_NAMED = 3
 
 
 class Names(NamedTuple):
@@ -51,7 +52,7 @@ def sentence(answer: WeightedPlan, names: Names, bounds: Bounds) -> str:
 
 
 def _moves(answer: WeightedPlan) -> str:
-    moves = _counted(answer.moves)
+    moves = _count_moves(answer.moves)
     if answer.verdict == NOTHING_TO_DO:
         return f"{moves}, the present is the plan"
     if answer.by_count or answer.verdict in (BOUNDED_BY_MOVES, NOT_FOUND, BOUNDED_BY_COUNTS):
@@ -61,7 +62,7 @@ def _moves(answer: WeightedPlan) -> str:
     return f"{moves}, no plan under this limit moves fewer than {answer.moves_bound}"
 
 
-def _counted(moves: int) -> str:
+def _count_moves(moves: int) -> str:
     return f"{moves} move{'' if moves == 1 else 's'}"
 
 
@@ -72,21 +73,22 @@ def _reason(answer: WeightedPlan, names: Names, bounds: Bounds) -> str:
         remedy = f"; a capacity of {number(weight / answer.limit)} would do" if answer.limit else ""
         return f"partition {names.partition(proof.partition)} alone weighs {number(weight)}{remedy}"
     if answer.verdict == BOUNDED_BY_PARTITION:
+        topics = first_names(names.topics(proof.classes), _NAMED)
         return (
-            f"the {proof.heaviest} heaviest partitions of {_listed(names.topics(proof.classes))} "
+            f"the {proof.heaviest} heaviest partitions of {topics} "
             f"find no place under the limit in {_members(proof.members, names)}"
         )
     if answer.verdict == BOUNDED_BY_SUBSCRIPTIONS:
         return (
             f"only {_members(proof.members, names)} may take "
-            f"{_listed(names.topics(proof.classes))}, which weigh "
+            f"{first_names(names.topics(proof.classes), _NAMED)}, which weigh "
             f"{number(names.class_weight(proof.classes))} for a capacity of "
             f"{number(names.capacity(proof.members))}"
         )
     if answer.verdict == BOUNDED_BY_MOVES:
         bound = "max_moves" if bounds.max_moves is not None else "max_moved_weight"
         return (
-            f"{bound} stops it: {_counted(answer.moves_needed)}, of "
+            f"{bound} stops it: {_count_moves(answer.moves_needed)}, of "
             f"{number(answer.weight_needed)} together, "
             f"{'meets' if answer.moves_needed == 1 else 'meet'} the limit"
         )
@@ -100,10 +102,4 @@ def _reason(answer: WeightedPlan, names: Names, bounds: Bounds) -> str:
 
 
 def _members(members: Sequence[int], names: Names) -> str:
-    return _listed([names.member(m) for m in members])
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_LISTED])
-    more = len(names) - _LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
+    return first_names([names.member(m) for m in members], _NAMED)

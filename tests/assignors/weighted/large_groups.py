@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kassign_spark.assignors.weighted import large
-from kassign_spark.assignors.weighted.problem import Group, scaled
+from kassign_spark.assignors.weighted.problem import Group, scale_weights
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def make(shape: Shape) -> Group:
         weight = 1e6 / np.arange(1, shape.partitions + 1)
     else:
         weight = np.exp(random.normal(0, shape.sigma, shape.partitions)) * 100
-    whole, power = scaled(np.sort(weight)[::-1])
+    whole, power = scale_weights(np.sort(weight)[::-1])
     eligible = np.ones((shape.classes, shape.members), bool)
     if shape.classes > 1:
         eligible = random.random(eligible.shape) < shape.share
