@@ -14,6 +14,9 @@ JAVA, LIBRDKAFKA, FRANZ_GO, SARAMA, KAFKA_PYTHON, AIOKAFKA, KAFKA_GO, KAFKAJS = 
     "kafka-go",
     "kafkajs",
 )
+COORDINATOR_ASSIGNORS = ("uniform", "range")
+"""The coordinator's (KIP-848), by ``group.consumer.assignors``; the first is for groups without a
+vote."""
 _STICKY, _COOPERATIVE = "sticky", "cooperative-sticky"
 _EAGER = ("range", "roundrobin")
 RACK_AFFINITY = "rack-affinity"

@@ -37,7 +37,7 @@ def received_signal() -> int | None:
 
 
 def accept() -> None:
-    """Take what came as the regular end of what was waited for: the command goes on from there."""
+    """Take the signal as the regular end of the wait: the command goes on from there."""
     _state.received = None
 
 

@@ -104,7 +104,7 @@ def check_client() -> None:
 
 
 def _silence_client() -> None:
-    """Keep the client from warning of what ends with one line of ours."""
+    """Keep the client from warning of an error that we report in one line."""
     import logging
     import warnings
 

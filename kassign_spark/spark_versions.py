@@ -101,13 +101,13 @@ def for_checkpoint(frame: DataFrame) -> DataFrame:
 
     Before 4.0, and without adaptive execution, a checkpoint keeps by which columns the rows are
     distributed, and a join may take them for those of the frame itself: an internal error.
-    ``coalesce`` forgets it; to so many partitions it changes nothing else.
+    ``coalesce`` to the same number of partitions forgets it, and changes nothing else.
     """
     return frame.coalesce(_MOST_PARTITIONS) if _MAJOR == "3" else frame
 
 
 def error_condition(error: Exception) -> str | None:
-    """Return the name of the error condition of what Spark raised; PySpark 3.5 calls it a class."""
+    """Return the name of a Spark error's condition; PySpark 3.5 calls it a class."""
     if not isinstance(error, PySparkException):
         return None
     if hasattr(error, "getCondition"):

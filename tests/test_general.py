@@ -14,7 +14,7 @@ from kassign_spark.errors import NotConvergedError
 from kassign_spark.graph.components import connected_components
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.paths import ROUNDS, Paths
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.iteration import Budget, Round
 from kassign_spark.plans.assign import assign_on_paths
 from kassign_spark.settings import Settings

@@ -22,4 +22,4 @@ ASSIGNORS: Mapping[str, Assignor] = {
 """Kafka's own by name, as ``assign`` and the column ``members.assignor`` take them."""
 
 BY_WINDOWS = ("range", "roundrobin")
-"""Those that are pipelines of window functions, and know nothing of what is owned."""
+"""Assignors that are pipelines of window functions; they do not look at owned partitions."""

@@ -105,8 +105,8 @@ class SlotClasses(NamedTuple):
 def rack_classes(batch: Batch, classes: Classes, crossing: int) -> SlotClasses:
     """Split the partitions of a class by the racks of their replicas that its subscribers have.
 
-    A partition of which no rack is known is in nobody's other rack, nor is one anything to a member
-    without a rack. ``crossing`` is what a partition costs where no replica is in the member's rack.
+    A partition with unknown racks is never cross-rack, nor is any partition to a member without a
+    rack. ``crossing`` is what a partition costs where no replica is in the member's rack.
     """
     racks = batch.racks
     assert racks is not None

@@ -62,7 +62,7 @@ def _dealt(solved: DataFrame, free: DataFrame, classes: Classes, tasks: int) -> 
     on the rank: no join of partitions with places.
     """
     lacking = solved.selectExpr(*EDGE_KEY, "assigned - owned as lacks").where("lacks > 0")
-    # Who lacks most comes first: so those whose turn it is are always the first so many.
+    # The member that lacks most comes first: the next in turn are always a prefix of the list.
     in_turn = F.sort_array(F.collect_list(F.struct(-F.col("lacks"), "member", "member_id")))
     takers = (
         lacking.join(classes.members, on=[*GROUP_KEY, "member"], how="inner")

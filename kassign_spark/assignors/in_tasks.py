@@ -212,7 +212,7 @@ def _follow(
     owner: Longs,
     is_moving: Flags,
 ) -> None:
-    """With racks, and by other clients' rules, a group is sequential inside: follow one by one."""
+    """Follow one by one the groups whose rules are sequential: by racks, and of other clients."""
     states = States(batch, claims, generation)
     for group in np.flatnonzero(groups).tolist():
         if assignor[group] < STICKY:

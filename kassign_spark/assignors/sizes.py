@@ -99,7 +99,7 @@ def most_partitions(settings: Settings) -> int:
 def split_by_racks(
     eligible: Eligible, settings: Settings
 ) -> tuple[Eligible | None, Eligible | None]:
-    """Split off the groups of `range` in which racks may matter; None: there are none.
+    """Split off the groups of `range` in which racks may matter, if there are any.
 
     Where all fit in a task, none is looked at: a task distinguishes them by itself.
     """

@@ -1,7 +1,7 @@
 """The constrained pass of the sticky assignors, over slices of groups; subscriptions are equal.
 
 Exactly what Kafka's client does (``AbstractStickyAssignor.ConstrainedAssignmentBuilder``, clients
-3.7.1 and later, without racks): every member keeps of what it owns up to its quota, and the rest is
+3.7.1 and later, without racks): every member keeps its partitions up to its quota, and the rest is
 handed out one by one to those below. Where Kafka loops, this counts.
 
 A slice is some partition numbers of all topics of its groups: all of many groups inside a task, or

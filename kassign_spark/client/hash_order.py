@@ -95,7 +95,7 @@ def member_order(member_ids: Sequence[str]) -> HashOrder:
 
 
 def has_tree(codes: Collection[int], capacity: int) -> bool:
-    """Return whether so many keys share a bucket that it becomes a tree."""
+    """Return whether enough keys share a bucket for it to become a tree."""
     if len(codes) < _TREE_BIN:
         return False
     return max(Counter(bucket(code, capacity) for code in codes).values()) >= _TREE_BIN

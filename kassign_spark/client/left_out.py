@@ -9,7 +9,7 @@ _MOST_TOPICS = 5
 
 
 def left_out_says(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> str | None:
-    """Describe the topics that a group subscribes to in vain; None: there are none.
+    """Describe the topics that a group subscribes to in vain; None if there are none.
 
     Args:
         topics: names of the topics left out, each with how many of its partitions members own.

@@ -26,7 +26,7 @@ class NotModelled(Exception):  # noqa: N818 - the library has an answer
 
 
 def count_draws(partition_count: int) -> int:
-    """Return how many answers are drawn, and compared, for a group of so many partitions."""
+    """Return how many answers are drawn and compared for a group of this many partitions."""
     return min(max(100_000 // max(partition_count, 1), 8), 64)
 
 

@@ -15,7 +15,7 @@ class MemberHeap:
             self._sink(place)
 
     def take(self, count: int) -> list[int]:
-        """Return who gets each of so many partitions in turn."""
+        """Return the member that gets each of ``count`` partitions in turn."""
         takers = []
         for _ in range(count):
             takers.append(self._members[0])

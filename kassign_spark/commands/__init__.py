@@ -1,6 +1,6 @@
 """The commands of ``kassign-spark``, a file each.
 
-It has ``ABOUT`` for the help, ``DOCUMENT`` of what ``--json`` prints, ``add_options`` and ``run``.
+It has ``ABOUT`` for the help, ``DOCUMENT`` for ``--json``, ``add_options`` and ``run``.
 """
 
 from importlib import import_module

@@ -15,7 +15,7 @@ from kassign_spark.conforming import has_cluster_id, restore_cluster_id
 from kassign_spark.display import group_name, lay_out_rows, not_shown, plural
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.groups.paths import Paths
-from kassign_spark.inputs.checks import refuse_broken_rows
+from kassign_spark.inputs.problem_rows import refuse_broken_rows
 from kassign_spark.iteration import materialize
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.session import open_session

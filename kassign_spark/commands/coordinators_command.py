@@ -22,7 +22,7 @@ from kassign_spark.display import (
     plural,
     written,
 )
-from kassign_spark.inputs.checks import broken_rows, refuse_problems
+from kassign_spark.inputs.problem_rows import broken_rows, refuse_problems
 from kassign_spark.inputs.rules import name_rule
 from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY, LEADERS, MEMBERS

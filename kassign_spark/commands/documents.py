@@ -1,4 +1,4 @@
-"""The JSON Schema of what a command prints with ``--json``: declared once, in the command's file.
+"""The JSON Schema of a command's ``--json`` document: declared once, in the command's file.
 
 A declaration is written as the documents write tables, ``cluster_id? string?, group_id string``: a
 ``?`` behind the name says that the key may be absent, one behind the type that it may be null.

@@ -84,7 +84,7 @@ def _write(path: Path, verbose: bool) -> None:
 
 
 def _load_classes(session: SparkSession, folder: str) -> None:
-    """Do a little of what commands do."""
+    """Load the classes that most commands use."""
     member_rows = [("group", member, ["orders", "payments"], 1) for member in ("a", "b")]
     snapshot = Snapshot(
         members=session.createDataFrame(member_rows, _MEMBERS),

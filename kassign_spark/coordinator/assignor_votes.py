@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-ASSIGNORS = ("uniform", "range")
-"""``group.consumer.assignors`` by default; the first is for groups in which nobody votes."""
+from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 
 
 class Choice(NamedTuple):
@@ -24,7 +23,9 @@ class Choice(NamedTuple):
     unknown: tuple[int, ...] = ()
 
 
-def choose_assignor(votes: Sequence[str | None], assignors: Sequence[str] = ASSIGNORS) -> Choice:
+def choose_assignor(
+    votes: Sequence[str | None], assignors: Sequence[str] = COORDINATOR_ASSIGNORS
+) -> Choice:
     """Choose as ``ConsumerGroup.computePreferredServerAssignor``: most votes of those that vote.
 
     With exactly one vote for each of `uniform` and `range`, every heartbeat of the member that
@@ -39,6 +40,6 @@ def choose_assignor(votes: Sequence[str | None], assignors: Sequence[str] = ASSI
     unknown = tuple(i for i, vote in enumerate(votes) if vote is not None and vote not in assignors)
     if not counts:
         return Choice(assignors[0], unknown=unknown)
-    first = max((*ASSIGNORS, *assignors), key=counts.__getitem__)
-    undecided = ASSIGNORS if counts == {"uniform": 1, "range": 1} else ()
+    first = max((*COORDINATOR_ASSIGNORS, *assignors), key=counts.__getitem__)
+    undecided = COORDINATOR_ASSIGNORS if counts == {"uniform": 1, "range": 1} else ()
     return Choice(first, tuple(i for i, vote in enumerate(votes) if vote in undecided), unknown)

@@ -269,7 +269,7 @@ class CoordinatedGroup:
             rises |= not is_new
         self.group_epoch += rises
         self._forget_regexes()
-        # The hash of what is subscribed to is made anew when the next regex is resolved.
+        # The hash of the subscribed topics is computed again when the next regex is resolved.
         gone = (named - self._subscribed()) & self.topics.keys()
         self.has_lost_topics |= bool(gone) and not rises
         return rises

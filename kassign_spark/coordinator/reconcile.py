@@ -16,7 +16,7 @@ from kassign_spark.coordinator.orders import Ints
 RETAINED, REVOKED, ASSIGNED, WITHHELD = "retained", "revoked", "assigned", "withheld"
 ACTIONS = (RETAINED, REVOKED, ASSIGNED, WITHHELD)
 NEVER = 0
-"""The round of what does not happen while a static member is away."""
+"""The round of steps that wait for a static member that is away."""
 MOST_ROUNDS = 3
 
 

@@ -93,7 +93,7 @@ def assign_differing(
 
 
 class _Part(NamedTuple):
-    """One topic's partitions: views of what ``assign_differing`` returns."""
+    """One topic's partitions: views of the result of ``assign_differing``."""
 
     owner: Ints
     given_at: Ints

@@ -12,7 +12,7 @@ if that one was a move). The distance of a class or a member is its cheapest suc
 one that must be filled before all others, then the fewest moves, then the fewest hops.
 
 Pushing. Open partitions step only along edges on a cheapest path. Wherever such a step stops,
-there is no cheaper way to do what has been done (all reduced costs stay >= 0). So the open
+there is no cheaper way to the same counts (all reduced costs stay >= 0). So the open
 partitions of all classes step at once, and those that find no room wait for new distances. When
 none is left, the flow has the least cost, as in any shortest-path method for minimum-cost flow.
 

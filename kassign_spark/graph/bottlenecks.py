@@ -16,7 +16,7 @@ from kassign_spark.groups.numbers import Longs
 from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, run_in_tasks
 from kassign_spark.groups.task_rows import lists_of
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.rules import sql_sentence
 from kassign_spark.results import to_result
 from kassign_spark.settings.computing import Settings

@@ -9,7 +9,7 @@ from kassign_spark.display import plural, printable
 Row = Mapping[str, Any]
 
 _DENSE = "#f4b6a6"
-"""Fill of what is in a dense part."""
+"""Fill of vertices in a dense part."""
 _GRAPHML = "http://graphml.graphdrawing.org/xmlns"
 _NODE_DATA = {
     "kind": "string",

@@ -17,7 +17,7 @@ from kassign_spark.graph.components import (
 )
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown
 from kassign_spark.iteration import Budget, converge, materialize, settle
 from kassign_spark.results import to_result

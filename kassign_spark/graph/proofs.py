@@ -1,4 +1,4 @@
-"""Bottlenecks as proofs: members and topics by which anybody can count that it must be so.
+"""Bottlenecks as proofs: members and topics whose counts show that no plan does better.
 
 ``levels`` says why the sets of it are what they are; here they become rows.
 """
@@ -31,7 +31,7 @@ class Proofs(NamedTuple):
     Attributes:
         kind: an index into ``KINDS``.
         group: of each row.
-        part: null where the row is of no part.
+        part: null if the row belongs to no part.
         level: of `dense` and `sparse` rows the level that they go down to, or begin at.
         members: by row and number.
         topics: by row and number.

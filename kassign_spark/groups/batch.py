@@ -294,7 +294,7 @@ class BatchAssignment:
 
     Attributes:
         owner: of each slot a member; -1: nobody, because there is no answer for the group.
-        is_moving: whether somebody else has the slot now, so that a cooperative rebalance
+        is_moving: whether another member has the slot now, so that a cooperative rebalance
             withholds it for one round.
     """
 

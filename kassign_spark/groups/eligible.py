@@ -37,7 +37,7 @@ class Eligible(NamedTuple):
         has_hidden_topics: topics are owned that the table topics does not have.
         had_patterns: some members subscribed by a pattern, which was resolved.
         has_clients: some member names the client library that it runs.
-        paths: who wants to know which way the groups go, if anybody does.
+        paths: where to record which engine computes the groups; None: nowhere.
     """
 
     members: DataFrame
@@ -129,32 +129,4 @@ def member_order() -> tuple[Column, Column, Column]:
         F.col("group_instance_id").isNull().alias("is_dynamic"),
         java_string_order(F.col("group_instance_id")).alias("instance_order"),
         java_string_order(F.col("member_id")).alias("member_order"),
-    )
-
-
-def fold_topics(topics: DataFrame, *, bad_row: str, racks: bool = False) -> DataFrame:
-    """Fold conforming topics, of either form, into one row per topic.
-
-    ``bad_row`` is SQL, boolean over the columns: the row breaks a rule.
-
-    Returns:
-        cluster_id string, topic string, num_partitions bigint, bad_rows bigint,
-        is_inconsistent boolean: given twice with different counts, or partitions missing between,
-        is_twice boolean: there are several rows; with ``racks`` also racks string: the replicas'
-        as JSON, of rows that differ the greatest; null where the table does not have them.
-    """
-    if "num_partitions" in topics.columns:
-        count = "max(num_partitions)"
-        inconsistent = f"min(num_partitions) != {count}"
-    else:
-        count = "try_add(max(partition), 1)"
-        inconsistent = f"count(distinct partition) != {count}"
-    has_racks = "replica_racks" in topics.columns
-    of_racks = "to_json(max(replica_racks))" if has_racks else "cast(null as string)"
-    return topics.groupBy("cluster_id", "topic").agg(
-        F.expr(f"{count} as num_partitions"),
-        F.expr(f"count_if({bad_row}) as bad_rows"),
-        F.expr(f"coalesce({inconsistent}, false) as is_inconsistent"),
-        F.expr("count(*) > 1 as is_twice"),
-        *([F.expr(f"{of_racks} as racks")] if racks else []),
     )

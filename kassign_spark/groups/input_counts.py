@@ -6,10 +6,10 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
-from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.groups.task_sizes import ONE_FOLD_BYTES, ONE_FOLD_EDGES, ONE_TASK_BYTES
-from kassign_spark.inputs.checks import CONFLICTS, Inputs
+from kassign_spark.inputs.checks import CONFLICTS
+from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.linear import may_not_end_in_sql
 from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
@@ -83,20 +83,16 @@ class InputCounts(NamedTuple):
 
 
 def count_inputs(
-    inputs: Inputs,
-    known_assignors: Collection[str] | None,
-    both_types: bool,
-    target: DataFrame | None,
+    inputs: Inputs, known_assignors: Collection[str] | None, both_types: bool
 ) -> InputCounts:
     """Count everything in one query; a table at a time would be a few small jobs more."""
-    tables = (*inputs[:3], target)
+    tables = inputs[:4]
     sizes = [0.0 if frame is None else estimated_bytes(frame) for frame in tables]
     one_folds_members, one_folds_topics = (size <= ONE_FOLD_BYTES for size in sizes[:2])
     size = sum(sizes)
     is_small = size <= ONE_TASK_BYTES
     if is_small:
-        inputs = inputs.in_one_partition()
-        target = None if target is None else target.coalesce(1)
+        inputs = in_one_partition(inputs)
     else:
         if one_folds_members:
             inputs = inputs._replace(members=inputs.members.coalesce(1))
@@ -108,7 +104,8 @@ def count_inputs(
         rules += topic_id_rules()
         # A topic with two ids is one of those that appear twice.
         measures["bad_topics"] += f" + {measures['topics_twice']}"
-    of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules))
+    bad_topic = any_broken(rules)
+    of_topics = fold_topics(inputs.topics, bad_row=bad_topic)
     none = F.expr("cast(array() as array<string>) as assignors")
     used = F.expr("collect_set(assignor) as assignors")
     if inputs.owned is not None:
@@ -118,14 +115,14 @@ def count_inputs(
         of_members.agg(_to_counts(_OF_GROUPS), used),
         of_topics.agg(_to_counts(measures), none),
     ]
-    if target is not None:
+    if inputs.target is not None:
         types = inputs.members.selectExpr(
             *GROUP_KEY,
             "false as is_bad",
             "cast(null as struct<kind: string, hashed: bigint>) as key",
             f"{IS_CONSUMER_GROUP} as is_consumer",
         )
-        suspects = target_suspects(types, target)
+        suspects = target_suspects(types, inputs.target)
         parts.append(suspects.agg(_to_counts({"bad_target": "sum(suspects)"}), none))
     if not is_small:
         # What is behind a shuffle, of one row, is a stage of its own, beside the others.
@@ -137,6 +134,15 @@ def count_inputs(
         assignors += row.assignors
     one_folds = one_folds_members and one_folds_topics and counts["all_edges"] <= ONE_FOLD_EDGES
     return InputCounts(counts, sorted(assignors), size, is_small, one_folds)
+
+
+def in_one_partition(inputs: Inputs) -> Inputs:
+    """Return each table in one partition: shuffled neither to be joined nor to be counted."""
+    members, topics = inputs.members.coalesce(1), inputs.topics.coalesce(1)
+    owned, target = (
+        None if frame is None else frame.coalesce(1) for frame in (inputs.owned, inputs.target)
+    )
+    return inputs._replace(members=members, topics=topics, owned=owned, target=target)
 
 
 def _beside_claims(of_topics: DataFrame, owned: DataFrame, *, has_positions: bool) -> DataFrame:
@@ -163,7 +169,7 @@ def _measure_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) ->
     is_mixed = "(count(assignor) != count(*) or min(assignor) != max(assignor))"
     assignor = "assignor"
     if both_types:
-        is_unfit = f"not coalesce({is_one_of('assignor', COORDINATORS)}, true)"
+        is_unfit = f"not coalesce({is_one_of('assignor', COORDINATOR_ASSIGNORS)}, true)"
         if inputs.has_regexes:
             # A regex is read in Python, which no aggregate takes.
             members = with_regex_problems(members)
@@ -195,3 +201,31 @@ def _measure_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) ->
 def _to_counts(measures: dict[str, str]) -> Column:
     entries = (f"'{name}', cast({value} as bigint)" for name, value in measures.items())
     return F.expr(f"map({', '.join(entries)}) as counts")
+
+
+def fold_topics(topics: DataFrame, *, bad_row: str, racks: bool = False) -> DataFrame:
+    """Fold conforming topics, of either form, into one row per topic.
+
+    ``bad_row`` is SQL, boolean over the columns: the row breaks a rule.
+
+    Returns:
+        cluster_id string, topic string, num_partitions bigint, bad_rows bigint,
+        is_inconsistent boolean: given twice with different counts, or partitions missing between,
+        is_twice boolean: there are several rows; with ``racks`` also racks string: the replicas'
+        as JSON, of rows that differ the greatest; null where the table does not have them.
+    """
+    if "num_partitions" in topics.columns:
+        count = "max(num_partitions)"
+        inconsistent = f"min(num_partitions) != {count}"
+    else:
+        count = "try_add(max(partition), 1)"
+        inconsistent = f"count(distinct partition) != {count}"
+    has_racks = "replica_racks" in topics.columns
+    of_racks = "to_json(max(replica_racks))" if has_racks else "cast(null as string)"
+    return topics.groupBy("cluster_id", "topic").agg(
+        F.expr(f"{count} as num_partitions"),
+        F.expr(f"count_if({bad_row}) as bad_rows"),
+        F.expr(f"coalesce({inconsistent}, false) as is_inconsistent"),
+        F.expr("count(*) > 1 as is_twice"),
+        *([F.expr(f"{of_racks} as racks")] if racks else []),
+    )

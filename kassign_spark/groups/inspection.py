@@ -6,29 +6,19 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.groups.input_counts import count_inputs
-from kassign_spark.groups.rows import tasks_for
+from kassign_spark.groups.input_counts import count_inputs, in_one_partition
+from kassign_spark.groups.rows import WORK_OF_ONE_TASK, tasks_for
 from kassign_spark.groups.task_sizes import ONE_GROUP_BYTES
 from kassign_spark.inputs.checks import (
-    Inputs,
-    group_conflicts,
-    group_refusals,
     refusals,
-    refuse_problems,
-    row_refusals,
-    size_refusals,
-    unknown_assignors,
 )
+from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.patterns import with_topics
-from kassign_spark.inputs.regexes import with_regex_topics
-from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.inputs.target_rules import consumer_problems
+from kassign_spark.inputs.problem_rows import refuse_problems
 from kassign_spark.iteration import materialize
 from kassign_spark.limits import MEMBERS_OF_A_GROUP, PARTITIONS_OF_A_GROUP
 from kassign_spark.schemas import CLUSTER_ID
-from kassign_spark.spark_versions import union_by_name
 
 
 class InputSummary(NamedTuple):
@@ -45,7 +35,6 @@ def inspect_inputs(
     *,
     both_types: bool = False,
     topic_ids: bool = False,
-    target: DataFrame | None = None,
 ) -> InputSummary:
     """Check the inputs and measure how large they are; runs one query.
 
@@ -58,18 +47,17 @@ def inspect_inputs(
         both_types: whether groups of group_type `consumer` are wanted as well: their members vote,
             may differ, have no vote or a regex.
         topic_ids: whether topics keep their ids; those of both types always do.
-        target: of groups of group_type `consumer` where both types are wanted, conforming.
 
     Raises:
         InputError: values that have no meaning; lists every one.
     """
-    counted = count_inputs(inputs, known_assignors, both_types, target)
+    counted = count_inputs(inputs, known_assignors, both_types)
     had_patterns = bool(counted.counts["patterns"])
     if had_patterns:
         has_unending = bool(counted.counts["unending"])
         resolved = with_topics(inputs.members, inputs.topics, has_unending=has_unending)
         inputs = inputs._replace(members=materialize(resolved).frame)
-        counted = count_inputs(inputs, known_assignors, both_types, target)
+        counted = count_inputs(inputs, known_assignors, both_types)
     counts = counted.counts
     unknown = known_assignors is not None and not set(counted.assignors) <= set(known_assignors)
     # A group whose members differ has no more topics than they name together.
@@ -84,15 +72,11 @@ def inspect_inputs(
     tables = ("members", "topics", "owned", "target")
     is_bad = unknown or any(counts.get(f"bad_{table}") for table in tables)
     if is_bad or may_be_too_large:
-        if both_types:
-            refuse_problems(_problems_of_both(inputs, known_assignors, target))
-        else:
-            refuse_problems(refusals(inputs, known_assignors))
+        refuse_problems(refusals(inputs, known_assignors, both_types=both_types))
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
-    session = inputs.members.sparkSession
-    if counted.is_small and tasks_for(work + counts["topics"] * counts["mean"], session) == 1:
-        inputs = inputs.in_one_partition()
+    if counted.is_small and work + counts["topics"] * counts["mean"] <= WORK_OF_ONE_TASK:
+        inputs = in_one_partition(inputs)
     is_twice = bool(counts["topics_twice"])
     is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
     eligible = Eligible(
@@ -103,7 +87,7 @@ def inspect_inputs(
         most_topics=counts["most_topics"],
         most_partitions=most_partitions,
         most_edges=counts["most_edges"],
-        tasks=tasks_for(work, session),
+        tasks=tasks_for(work, inputs.members.sparkSession),
         one_list=not counts["differing"],
         one_folds=counted.one_folds,
         is_one_group=counts["groups"] == 1 and counted.estimated_bytes <= ONE_GROUP_BYTES,
@@ -114,29 +98,6 @@ def inspect_inputs(
         has_clients=bool(counts["clients"]),
     )
     return InputSummary(eligible, counted.assignors, bool(counts["consumer_groups"]))
-
-
-def _problems_of_both(
-    inputs: Inputs, known_assignors: Collection[str] | None, target: DataFrame | None
-) -> DataFrame:
-    """Return the problems of groups of both types: the columns of a problem."""
-    is_consumer = is_consumer_group()
-    classic, consumer = (
-        inputs.members.where(condition) for condition in (~is_consumer, is_consumer)
-    )
-    reading = inputs
-    if inputs.has_regexes:
-        reading = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
-    problems = [
-        row_refusals(inputs),
-        group_conflicts(inputs.members),
-        group_refusals(classic, known_assignors),
-        group_refusals(consumer, None),
-        size_refusals(reading),
-        unknown_assignors(consumer, COORDINATORS),
-        *consumer_problems(inputs, consumer, target),
-    ]
-    return union_by_name(problems)
 
 
 def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) -> DataFrame:

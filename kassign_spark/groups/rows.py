@@ -36,7 +36,7 @@ _COLUMNS = {
 }
 OF_CLIENTS = ("topics_regex", "client", "if(is_leader, 'true', null)")
 """More texts of members, in SQL, for groups of other clients than Java's."""
-_WORK_OF_ONE_TASK = 20_000
+WORK_OF_ONE_TASK = 20_000
 _MOST_WORK_OF_A_TASK = 2_000_000
 
 Kernel = Callable[[pa.Table], Iterable[pa.Table]]
@@ -208,8 +208,8 @@ def tasks_for(work: int, session: SparkSession) -> int:
     s of a core to begin and end a task with Python in it. ``spark.sql.shuffle.partitions`` says
     nothing about any of this.
     """
-    if work <= _WORK_OF_ONE_TASK:
+    if work <= WORK_OF_ONE_TASK:
         return 1
     at_once = cores(session)
     rounds = -(-work // (_MOST_WORK_OF_A_TASK * at_once))
-    return min(work // _WORK_OF_ONE_TASK + 1, rounds * at_once)
+    return min(work // WORK_OF_ONE_TASK + 1, rounds * at_once)

@@ -61,7 +61,7 @@ def follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Ta
     passed by the clock of the log; of the new protocol, also its target has to be known.
 
     Args:
-        kept: what was kept of what came before; None: nothing did.
+        kept: the rows kept from earlier batches; None: there are none.
         log: records of the group, all later than those before.
         targets: ``LOG_TARGETS`` of the group.
 

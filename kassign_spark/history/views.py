@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS
+from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.groups.numbers import Longs, Names, find, key, ranges, starts
 from kassign_spark.history.log_arrays import (
     NOTHING,
@@ -71,7 +71,7 @@ def view(log: Log, earlier: EarlierLog = NOTHING) -> View:
         members["client_id"],
         members["client_host"],
         members["topics_regex"],
-        pa.chunked_array([pa.array(ASSIGNORS)]),
+        pa.chunked_array([pa.array(COORDINATOR_ASSIGNORS)]),
         leaves["client_id"],
         leaves["client_host"],
     )

@@ -1,19 +1,17 @@
-"""Refuse what has no meaning: one pass over the inputs, and one error that lists every problem."""
+"""What an assignment is refused for: every problem of its inputs, in one frame."""
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.conforming import check_same_clusters, conform, topics_table
-from kassign_spark.errors import InputError
-from kassign_spark.inputs.client_families import SIGNS, with_clients
-from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
+from kassign_spark.inputs.input_tables import Inputs
+from kassign_spark.inputs.problem_rows import broken_rows, given_differently, to_problems
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
-    Rule,
+    is_consumer_group,
     member_rules,
     owned_rules,
     rules_of_topics,
@@ -21,129 +19,51 @@ from kassign_spark.inputs.rules import (
     sql_sentence,
     sql_text,
 )
+from kassign_spark.inputs.target_rules import consumer_problems
 from kassign_spark.limits import (
     MEMBERS_OF_A_GROUP,
     PARTITIONS_OF_A_GROUP,
     PARTITIONS_OF_A_TOPIC,
 )
-from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, OWNED_IN_ORDER, TOPICS, Table
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, TOPIC_PARTITIONS, TOPICS
 from kassign_spark.spark_versions import union_by_name
-from kassign_spark.workers import check_workers
-
-MAX_LISTED = 20
-"""Problems that an error spells out; it counts the others."""
-
-PROBLEM = ["cluster_id", "group_id", "member_id", "topic", "partition", "problem", "detail"]
 
 
-class Inputs(NamedTuple):
-    """The input tables, conforming to their schemas."""
-
-    members: DataFrame
-    topics: DataFrame
-    owned: DataFrame | None
-    has_patterns: bool
-    """Whether members may subscribe by a pattern that the client resolves."""
-    has_regexes: bool
-    """Whether members may subscribe by a regex that the broker resolves."""
-    has_types: bool
-    """Whether there may be groups whose coordinator assigns (KIP-848)."""
-    has_positions: bool = False
-    """Whether what is owned may be in the order of the members' lists."""
-
-    def in_one_partition(self) -> "Inputs":
-        """Each table in one partition: shuffled neither to be joined nor to be counted."""
-        members, topics = self.members.coalesce(1), self.topics.coalesce(1)
-        owned = None if self.owned is None else self.owned.coalesce(1)
-        return self._replace(members=members, topics=topics, owned=owned)
-
-
-def conform_inputs(members: DataFrame, topics: DataFrame, owned: DataFrame | None = None) -> Inputs:
-    """Make the callers' tables conform to their schemas; runs no job.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type; lists every one of a table.
-        SessionError: the server of Spark Connect does not answer.
-        WorkerError: the session's Python workers run an interpreter without our packages.
-    """
-    check_workers(members.sparkSession)  # before a server is asked for any columns
-    topics_form = topics_table(topics)
-    check_same_clusters([(MEMBERS, members), (topics_form, topics), (OWNED, owned)])
-    has_positions = owned is not None and "position" in owned.columns
-    has_signs = not {*SIGNS}.isdisjoint(members.columns)
-    members_in_order = conform(members, MEMBERS)
-    return Inputs(
-        with_clients(members_in_order) if has_signs else members_in_order,
-        conform(topics, topics_form),
-        None if owned is None else conform(owned, OWNED_IN_ORDER if has_positions else OWNED),
-        has_patterns="topics_pattern" in members.columns,
-        has_regexes="topics_regex" in members.columns,
-        has_types="group_type" in members.columns,
-        has_positions=has_positions,
-    )
-
-
-def resolve_topics(inputs: Inputs) -> Inputs:
-    """Return members with the topics of their pattern or regex; runs no job."""
-    members = inputs.members
-    if inputs.has_patterns:
-        members = with_topics(members, inputs.topics)
-    if inputs.has_regexes:
-        members = with_regex_topics(members, inputs.topics)
-    return inputs._replace(members=members)
-
-
-def refuse_problems(problems: DataFrame, order: Sequence[str] = ("problem", *PROBLEM[:5])) -> None:
-    """Raise the error that lists problems, if there are any; runs a job.
-
-    ``problems`` has detail string, a line each, and the columns of ``order``.
-
-    Raises:
-        InputError: every problem with its table, column and value, the first ``MAX_LISTED`` spelled
-            out.
-    """
-    listed = problems.orderBy(*order).limit(MAX_LISTED + 1).collect()
-    if listed:
-        sentences = [row.detail for row in listed[:MAX_LISTED]]
-        if len(listed) > MAX_LISTED:
-            sentences.append(f"and {problems.count() - MAX_LISTED} more problems")
-        raise InputError("; ".join(sentences))
-
-
-def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
-    """Refuse an assignment, or what is owned, for rows that have no meaning; runs a job.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type.
-        InputError: rows break rules; the first ones are spelled out.
-    """
-    refuse_problems(broken_rows(table, conform(frame, table), owned_rules()))
-
-
-def refusals(inputs: Inputs, assignors: Collection[str] | None) -> DataFrame:
+def refusals(
+    inputs: Inputs, assignors: Collection[str] | None, *, both_types: bool = False
+) -> DataFrame:
     """List what an assignment is refused for.
 
     Args:
         inputs: conforming tables, patterns resolved.
         assignors: the known names, against which ``members.assignor`` is checked; None where the
             caller's own choice overrides that column.
+        both_types: whether groups of group_type `consumer` are assigned by their coordinator: their
+            members vote, may differ, have no vote or a regex, and the group may have a target.
 
     Returns:
         cluster_id string, group_id string, member_id string, topic string, partition bigint,
         problem string, detail string; empty where the inputs are fit for use.
     """
-    problems = [
-        row_refusals(inputs),
-        group_conflicts(inputs.members),
-        group_refusals(inputs.members, assignors),
-        size_refusals(inputs),
-    ]
+    classic, reading = inputs.members, inputs
+    problems = [row_refusals(inputs), group_conflicts(inputs.members)]
+    if both_types:
+        classic = inputs.members.where(~is_consumer_group())
+        consumer = inputs.members.where(is_consumer_group())
+        if inputs.has_regexes:
+            reading = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
+        problems += [
+            _group_refusals(consumer, None),
+            unknown_assignors(consumer, COORDINATOR_ASSIGNORS),
+            *consumer_problems(inputs, consumer),
+        ]
+    problems += [_group_refusals(classic, assignors), _size_refusals(reading)]
     return union_by_name(problems)
 
 
 def row_refusals(inputs: Inputs) -> DataFrame:
     """Return the part of ``refusals`` that concerns a single row or topic."""
-    topics_form = topics_table(inputs.topics)
+    topics_form = TOPICS if "num_partitions" in inputs.topics.columns else TOPIC_PARTITIONS
     problems = [
         broken_rows(MEMBERS, inputs.members, member_rules()),
         broken_rows(topics_form, inputs.topics, rules_of_topics(inputs.topics)),
@@ -161,7 +81,7 @@ def row_refusals(inputs: Inputs) -> DataFrame:
     return union_by_name(problems)
 
 
-def group_refusals(members: DataFrame, assignors: Collection[str] | None) -> DataFrame:
+def _group_refusals(members: DataFrame, assignors: Collection[str] | None) -> DataFrame:
     """Return the part of ``refusals`` that concerns a group."""
     duplicates = _duplicate_members(members)
     if assignors is None:
@@ -197,7 +117,7 @@ CONFLICTS = {
 """By the problem: whether the members of a group have it, in SQL, and what is said of the group."""
 
 
-def size_refusals(inputs: Inputs) -> DataFrame:
+def _size_refusals(inputs: Inputs) -> DataFrame:
     """Return the part of ``refusals`` for groups beyond ``limits``."""
     counted = inputs.members.groupBy(*GROUP_KEY).agg(F.count("*").alias("number"))
     most = f"number > {MEMBERS_OF_A_GROUP}"
@@ -231,45 +151,6 @@ TOO_LARGE = {
         f"reads {{}} partitions; at most {PARTITIONS_OF_A_GROUP:,} are taken",
     ),
 }
-
-
-def to_problems(
-    frame: DataFrame, problem: str, detail: str, about: Sequence[str] = GROUP_KEY
-) -> DataFrame:
-    """Return ``frame`` with the columns of a problem.
-
-    Args:
-        frame: a row for each problem.
-        problem: its name; empty where a column has it.
-        detail: SQL.
-        about: the columns of a problem that the frame has; to ask it for them would take a server
-            of Spark Connect as long as a small query.
-    """
-    types = {"partition": "bigint"}
-    columns = (
-        f"cast({name if name in about else 'null'} as {types.get(name, 'string')}) as {name}"
-        for name in PROBLEM[:5]
-    )
-    named = f"'{problem}' as problem" if problem else "problem"
-    return frame.selectExpr(*columns, named, f"{detail} as detail")
-
-
-def broken_rows(table: Table, frame: DataFrame, rules: list[Rule]) -> DataFrame:
-    """List the rows of a conforming table that break rules: the columns of a problem."""
-    names = table.columns.names
-    keys = [column for column in ("group_id", "member_id", "topic") if column in names]
-    named = ", ".join(
-        f"if({column} is null, '', concat(' {column}=', {sql_quoted(column)}))" for column in keys
-    )
-    place = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
-    cases = []
-    for rule in rules:
-        about = f"table {table.name}, column {rule.column}: {{}}{{}}: {{}}"
-        detail = sql_sentence(about, rule.value, place, rule.advice)
-        problem = f"named_struct('problem', '{rule.problem}', 'detail', {detail})"
-        cases.append(f"if({rule.broken}, {problem}, null)")
-    found_in_row = f"inline(array_compact(array({', '.join(cases)})))"
-    return to_problems(frame.selectExpr("*", found_in_row), "", "detail", names)
 
 
 def _duplicate_members(members: DataFrame) -> DataFrame:
@@ -333,25 +214,6 @@ def unknown_assignors(members: DataFrame, known: Collection[str]) -> DataFrame:
     )
     unknown = members.where(~F.col("assignor").isin(*known))
     return to_problems(unknown, "assignor_unusable", detail, (*GROUP_KEY, "member_id"))
-
-
-def given_differently(
-    topics: DataFrame, column: str, problem: str, values: Sequence[str], unit: str = ""
-) -> DataFrame:
-    """List topics that are given with two values of a column: the columns of a problem.
-
-    ``values`` is SQL over the ``least`` and the ``most``.
-    """
-    ranges = topics.groupBy("cluster_id", "topic").agg(
-        F.min(column).alias("least"), F.max(column).alias("most")
-    )
-    detail = sql_sentence(
-        f"table topics, column {column}: topic {{}} is given with {{}} and with {{}}{unit}: "
-        "give each topic once",
-        sql_quoted("topic"),
-        *values,
-    )
-    return to_problems(ranges.where("least < most"), problem, detail, ("cluster_id", "topic"))
 
 
 def _partition_gaps(topics: DataFrame) -> DataFrame:

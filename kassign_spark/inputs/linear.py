@@ -95,7 +95,7 @@ def matching(pattern: str, names: pa.StringArray) -> pa.StringArray | None:
 
 
 def _regular_parts(pattern: str) -> list[tuple[bool, str]] | None:
-    """Cut a pattern into regexes that a name matches, or does not; None: there are none for it."""
+    """Cut a pattern into regexes that a name must or must not match; None: it has no such form."""
     begin = _BEGIN.match(pattern)
     assert begin is not None, "all of it may be empty"
     flags, position = begin[1] or "", begin.end()

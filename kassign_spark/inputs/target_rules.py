@@ -3,7 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.inputs.checks import Inputs, broken_rows, given_differently, to_problems
+from kassign_spark.inputs.input_tables import Inputs
+from kassign_spark.inputs.problem_rows import broken_rows, given_differently, to_problems
 from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
 from kassign_spark.inputs.rules import (
     CONSUMER,
@@ -147,9 +148,7 @@ def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
     return union_by_name(problems)
 
 
-def consumer_problems(
-    inputs: Inputs, members: DataFrame, target: DataFrame | None
-) -> list[DataFrame]:
+def consumer_problems(inputs: Inputs, members: DataFrame) -> list[DataFrame]:
     """List what is wrong with regexes of members, topic ids and a target: columns of a problem."""
     problems = []
     if inputs.has_regexes:
@@ -160,7 +159,7 @@ def consumer_problems(
         problems.append(
             given_differently(inputs.topics, "topic_id", "differing_topic_ids", details)
         )
-    if target is not None:
-        problems.append(broken_rows(TARGET, target, target_rules()))
-        problems.append(_target_problems(target, inputs.members))
+    if inputs.target is not None:
+        problems.append(broken_rows(TARGET, inputs.target, target_rules()))
+        problems.append(_target_problems(inputs.target, inputs.members))
     return problems

@@ -60,7 +60,7 @@ def describe_consumer_groups(
     """Ask each coordinator for its groups, many in a request.
 
     Such a group can be described in any state. A partition that a member is still to give up is
-    owned by it; nobody's owned partitions are of topics that exist no more.
+    owned by it; no owned partition belongs to a deleted topic.
 
     Returns:
         The groups that have members and may be read, whole; the others with the reason.

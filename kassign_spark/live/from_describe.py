@@ -1,4 +1,4 @@
-"""A snapshot of what people have at hand: the texts of Kafka's own tools."""
+"""A snapshot from the printed output of Kafka's own tools."""
 
 import re
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def read_described(
         cluster_id: Name for column ``cluster_id``, for those who have several clusters.
 
     Raises:
-        InputError: a file cannot be read or is none of these texts, or two of them contradict
+        InputError: a file cannot be read or is not such a text, or two of them contradict
             each other; the text names file and line.
     """
     sections: list[Section] = []

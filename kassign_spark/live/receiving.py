@@ -29,7 +29,7 @@ def net_client(**settings: Any) -> Any:
 
 
 def _receive(connection: Any) -> tuple[bytes, Exception | None]:
-    """Return a piece of what has come, and what went wrong."""
+    """Return the bytes received so far, and the error if there was one."""
     from kafka.errors import KafkaConnectionError
 
     piece = bytearray()

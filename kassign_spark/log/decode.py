@@ -26,7 +26,7 @@ OTHER_TYPE = "groups of this type are not read"
 UNKNOWN_TYPE = "no such type of record is known"
 
 NO_DAMAGE = (OTHER_TYPE, OTHER_PROTOCOL)
-"""Reasons of what is fine, but is nothing that this package reads."""
+"""Reasons for valid records that this package does not read."""
 
 _GROUP_METADATA = 2
 _ROWS: dict[int, Callable[[Records], list[Part]]] = {

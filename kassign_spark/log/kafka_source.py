@@ -142,7 +142,7 @@ def _is_the_log(value: str) -> bool:
 
 
 def _classes(error: Exception) -> Iterator[str]:
-    """The classes of what was thrown in Java, from the outermost to its cause."""
+    """Return the classes of a Java exception, from the outermost to its cause."""
     thrown: Any = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     while thrown is not None:
         yield thrown.getClass().getName()

@@ -104,7 +104,7 @@ def _newest(records: DataFrame) -> DataFrame:
     """The last record of each key: what compaction will leave."""
     columns = [name for name in records.columns if name != "key"]
     last: Column = F.max_by(F.struct(*columns), "offset")
-    # A key that is of no known type may have been one of them.
+    # A key of an unknown type may have been one of them.
     of_state = records.where(has_type(_STATE_TYPES) | ~F.coalesce(has_type(_KNOWN), F.lit(False)))
     return of_state.groupBy("key").agg(last.alias("last")).select("key", "last.*")
 

@@ -9,8 +9,8 @@ from kassign_spark.conforming import check_same_clusters, conform, has_cluster_i
 from kassign_spark.errors import InputError
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.task_sizes import tasks_of
-from kassign_spark.inputs.checks import MAX_LISTED
 from kassign_spark.inputs.patterns import with_topics
+from kassign_spark.inputs.problem_rows import MAX_LISTED
 from kassign_spark.iteration import materialize
 from kassign_spark.measures.balance_tasks import balance_in_tasks
 from kassign_spark.measures.weighted_loads import MISSING, Weighing

@@ -7,9 +7,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
-from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.groups.input_counts import fold_topics
 from kassign_spark.groups.task_sizes import tasks_of
-from kassign_spark.inputs.checks import conform_inputs, resolve_topics
+from kassign_spark.inputs.input_tables import conform_inputs, resolve_topics
 from kassign_spark.inputs.rules import sql_sentence
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.measures.violations_tasks import (

@@ -55,7 +55,7 @@ class AssignedHoldings(NamedTuple):
         group_of: of each of them, the place of its group among those shown.
         assigned_rows: rows of assigned partitions.
         holder: of each of them, the number of its member; -1: none.
-        is_moved: of each of them, whether somebody else had the partition.
+        is_moved: of each of them, whether another member had the partition.
         shown: the groups that are shown.
     """
 

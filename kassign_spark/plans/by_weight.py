@@ -11,7 +11,7 @@ from kassign_spark.assignors.weighted.small import PlanOptions
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.plans.weight_rows import (
     check_weight_options,
     fold_weights,

@@ -7,18 +7,17 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.conforming import check_same_clusters, conform
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible, restrict_to_members
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, regex_rows, run_in_tasks, target_rows, topic_rows
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.iteration import materialize
 from kassign_spark.plans.consumer_tasks import PREDICTED, predict_consumer_arrow
 from kassign_spark.results import to_result
-from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET, VERDICTS
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, VERDICTS
 from kassign_spark.spark_versions import union_by_name
 
 
@@ -77,21 +76,17 @@ def inspect_by_type(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    inputs = conform_inputs(members, topics, owned)
     is_chosen = any(choice is not None for choice in choices)
+    inputs = conform_inputs(members, topics, owned, None if is_chosen else target)
     both_types = not is_chosen and (inputs.has_types or target is not None)
-    last = None
-    if both_types and target is not None:
-        check_same_clusters([(MEMBERS, members), (TARGET, target)])
-        last = conform(target, TARGET)
-    summary = inspect_inputs(inputs, known_assignors, both_types=both_types, target=last)
+    summary = inspect_inputs(inputs, known_assignors, both_types=both_types)
     eligible = summary.eligible
     if not (both_types and summary.has_consumer_groups):
         return GroupsByType(eligible, summary.assignors, None)
     consumer = restrict_to_members(eligible, eligible.members.where(is_consumer_group()))
     classic = eligible._replace(members=eligible.members.where(~is_consumer_group()))
     return GroupsByType(
-        classic, summary.assignors, ConsumerGroups(consumer, last, inputs.has_regexes)
+        classic, summary.assignors, ConsumerGroups(consumer, inputs.target, inputs.has_regexes)
     )
 
 

@@ -193,7 +193,7 @@ def misled_arrow(
     """Return ``misled_groups`` of a task (rows of ``rows.fold``): the columns of ``MISLED``.
 
     ``assignor`` is a number of ``ASSIGNORS`` for all of them; None: each its own. Under the eager
-    ``protocol`` `cooperative-sticky` knows nothing of what members owned.
+    ``protocol`` `cooperative-sticky` does not know what members owned.
     """
     batch, claims = read_batch(table)
     assignors = numbers_of(batch, assignor)

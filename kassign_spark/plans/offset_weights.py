@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.weighted.options import check_choice
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import SettingsError
-from kassign_spark.inputs.checks import refuse_problems
+from kassign_spark.inputs.problem_rows import refuse_problems
 from kassign_spark.inputs.rules import NAME_ADVICE, is_refused_name
 from kassign_spark.plans.weight_rows import value_problems
 from kassign_spark.results import to_result

@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.assignor_protocols import check_protocol
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
-from kassign_spark.client_libraries import ASSIGNORS, CLIENTS
+from kassign_spark.client_libraries import ASSIGNORS, CLIENTS, COORDINATOR_ASSIGNORS
 from kassign_spark.conforming import has_cluster_id, short_assignor
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import fold, run_in_tasks
@@ -121,7 +120,7 @@ def predict(
         return of_classic
     of_consumers = predict_consumer_groups(
         consumer,
-        assignor=assignor if assignor in COORDINATORS else None,
+        assignor=assignor if assignor in COORDINATOR_ASSIGNORS else None,
         with_steps=False,
         has_cluster_id=has_clusters,
     )
@@ -152,7 +151,7 @@ def predict_rebalance(
         target: ``schemas.TARGET``, the last target of groups of group_type `consumer`.
         assignor: as for ``predict``.
         protocol: `eager` or `cooperative`; None for the assignor's own. Under `eager`
-            `cooperative-sticky` knows nothing of what members owned.
+            `cooperative-sticky` does not know what members owned.
 
     Returns:
         steps: as ``rebalance`` gives them.

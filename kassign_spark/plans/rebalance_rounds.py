@@ -87,7 +87,7 @@ def follow(
         claims: what members own before; those of members that left are passed over.
         assignor: of each group a number of ``KAFKAS``.
         is_cooperative: of each group; its assignor is `cooperative-sticky` then. Under the eager
-            protocol that one knows nothing of what members owned.
+            protocol that one does not know what members owned.
         racks_before_moves: see ``Settings``.
         max_rounds: after which a group is left as it is, and does not settle.
     """

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import Kernel, fold, rows, run_in_tasks
-from kassign_spark.inputs.checks import MAX_LISTED, refuse_problems
+from kassign_spark.inputs.problem_rows import MAX_LISTED, refuse_problems
 from kassign_spark.inputs.rules import (
     INT_MAX,
     NAME_ADVICE,

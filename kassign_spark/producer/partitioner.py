@@ -6,7 +6,7 @@ from pyspark.sql.types import StringType
 
 from kassign_spark.brokers.coordinator import modulo
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
-from kassign_spark.groups.eligible import fold_topics
+from kassign_spark.groups.input_counts import fold_topics
 from kassign_spark.producer.murmur2 import murmur2
 from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, Table, table_of

@@ -5,8 +5,8 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.errors import InputError
-from kassign_spark.groups.eligible import fold_topics
-from kassign_spark.inputs.checks import broken_rows, refuse_problems
+from kassign_spark.groups.input_counts import fold_topics
+from kassign_spark.inputs.problem_rows import broken_rows, refuse_problems
 from kassign_spark.inputs.rules import Rule, rules_of_topics
 from kassign_spark.producer.partitioner import placed_conforming
 from kassign_spark.results import to_result

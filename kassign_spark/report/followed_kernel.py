@@ -51,7 +51,7 @@ def follow_both_arrow(
 
     Args:
         table: rows of ``rows.fold``, and of kind OBSERVED: the plan.
-        is_owned: whether anything is known of what was owned.
+        is_owned: whether there is a table owned.
         racks_before_moves: see ``Settings``.
         max_rounds: see ``Settings``.
         at_once: the plan is no assignor's: members get it without rounds, and groups need none.

@@ -10,7 +10,7 @@ from kassign_spark import schemas
 from kassign_spark.assignors.in_tasks import KAFKAS
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.errors import InputError
-from kassign_spark.inputs.checks import refuse_broken_rows
+from kassign_spark.inputs.problem_rows import refuse_broken_rows
 from kassign_spark.inputs.rules import is_consumer_group, sql_quoted
 from kassign_spark.iteration import settle
 from kassign_spark.schemas import (

@@ -149,7 +149,7 @@ def _find_known(key: str, value: str, of_groups: frozenset[str]) -> _KnownPrefix
 
 
 def _find_misspelled(key: str) -> Iterator[Misspelled]:
-    """Return what is meant by a key that is unknown, unless it is somebody else's."""
+    """Return the settings that an unknown key may stand for, unless it is another program's."""
     plain = _profile(_plain(key, "")[0])[1]
     if _is_others(plain):
         return

@@ -34,14 +34,14 @@ class Rule(NamedTuple):
 def refusal(
     setting: str, broken: Column, detail: Column | str, value: Column | None = None
 ) -> Rule:
-    """Return a rule of what the client's constructor or the broker refuses."""
+    """Return a rule about values that the client's constructor or the broker refuses."""
     return Rule(setting, REFUSED, broken, F.lit(detail), value)
 
 
 def recommendation(
     setting: str, broken: Column, detail: Column | str, value: Column | None = None
 ) -> Rule:
-    """Return a rule of what they take, and had better not be given."""
+    """Return a rule about values that they accept, but that are better avoided."""
     return Rule(setting, ADVICE, broken, F.lit(detail), value)
 
 

@@ -178,7 +178,7 @@ def _run(
 
 
 def _pending(acts: Acts, event: Event, changed: list[MemberChange]) -> set[str]:
-    """Members that are to come back before anybody computes a target."""
+    """Members that are to come back before the next target is computed."""
     if not (is_restart(event) and acts.acts):
         return set()
     targets = [change.before.member_id for change in changed if change.is_target]

@@ -7,7 +7,7 @@ consumer closes), KIP-1263 (the assignment interval).
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS
+from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.coordinator.life import GroupMember, TopicState, topic_state
 from kassign_spark.simulation.members import Event, Member, MemberChange, is_restart, takes_over
 from kassign_spark.simulation.rebalance_timeline import RebalanceTimeline, draw_id, is_kafka_id
@@ -50,8 +50,9 @@ def value(group: Group, event: Event, name: str) -> int:
 def problem_of_consumers(group: Group, event: Event, changed: list[MemberChange]) -> str | None:
     """Explain why an event is not possible in a group of the new protocol; None: it is."""
     votes = event["assignors"]
-    if votes is not None and (len(votes) > 1 or votes[0] not in ASSIGNORS):
-        return f"a consumer of the new protocol names one of {', '.join(sorted(ASSIGNORS))}"
+    if votes is not None and (len(votes) > 1 or votes[0] not in COORDINATOR_ASSIGNORS):
+        known = ", ".join(sorted(COORDINATOR_ASSIGNORS))
+        return f"a consumer of the new protocol names one of {known}"
     dynamic = any(change.is_target and change.before.instance is None for change in changed)
     if is_restart(event) and event["stop"] == "crash" and dynamic:
         return (

@@ -5,10 +5,10 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.conforming import conform
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
-from kassign_spark.inputs.checks import MAX_LISTED
+from kassign_spark.inputs.problem_rows import MAX_LISTED
 from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
 from kassign_spark.inputs.rules import (
     INT_MAX,
@@ -83,7 +83,7 @@ RESTARTS = ("member_restarts", "assignor_changes")
 """A new list of assignors takes a restart of the member."""
 _SETTINGS = ("session_timeout_ms", "heartbeat_interval_ms", "assignment_interval_ms")
 """``consumer.session.timeout.ms`` and so on, of ``kafka-configs --entity-type groups``."""
-_ASSIGNORS = sorted({*PROTOCOLS, *COORDINATORS})
+_ASSIGNORS = sorted({*PROTOCOLS, *COORDINATOR_ASSIGNORS})
 _NO_REGEX_PROBLEM = f"cast(null as string) as {REGEX_PROBLEM}"
 _ALWAYS = (CLUSTER_ID, "event", "kind", "line", *LEAST)
 

@@ -12,7 +12,7 @@ from kassign_spark.groups.rows import (
     target_rows,
     topic_rows,
 )
-from kassign_spark.inputs.checks import Inputs
+from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.patterns import match_topics
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
@@ -25,14 +25,7 @@ _FIRST = -(2**31)
 """No event has a smaller number."""
 
 
-def fold_events(
-    inputs: Inputs,
-    topics: DataFrame,
-    events: Events,
-    target: DataFrame | None = None,
-    *,
-    patterns: bool,
-) -> DataFrame:
+def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: bool) -> DataFrame:
     """Put groups, and the events that concern them, into the rows of one table; runs no job.
 
     Args:
@@ -40,7 +33,6 @@ def fold_events(
         topics: cluster_id string, topic string, num_partitions int, and where racks may matter
             replica_racks; one row per topic.
         events: what happens.
-        target: ``schemas.TARGET``, conforming, or None.
         patterns: whether a member has one before the first event.
 
     Returns:
@@ -58,7 +50,7 @@ def fold_events(
         no group.
     """
     of_groups = _group_events(inputs.members, events)
-    members, owned = inputs.members, inputs.owned
+    members, owned, target = inputs.members, inputs.owned, inputs.target
     if not events.counts["topics"]:
         some = of_groups.select(*_KEYS).distinct()
         members = members.join(some, on=_KEYS, how="left_semi")

@@ -248,7 +248,7 @@ def _note_misled(
     all they had.
     """
     assignor = _assignors(following)
-    # Under the eager protocol `cooperative-sticky` knows nothing of what members owned.
+    # Under the eager protocol `cooperative-sticky` does not know what members owned.
     is_told_topics = np.array([acting.chosen.protocol != EAGER for acting in following]) | (
         assignor == STICKY
     )

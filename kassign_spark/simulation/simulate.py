@@ -7,16 +7,16 @@ from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.client.group_state import FAILING, NEVER_SETTLES
-from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
+from kassign_spark.conforming import check_same_clusters, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import run_in_tasks
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.rules import is_one_of
 from kassign_spark.iteration import materialize
 from kassign_spark.results import RESULTS, to_result
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, TARGET
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.events import (
     EVENTS,
@@ -90,14 +90,12 @@ def simulate(
             members and topics, counts that cannot be; with ``line`` where there is one; or a group
             reads more partitions than ``limits.PARTITIONS_OF_A_GROUP`` when it rebalances.
     """
-    check_same_clusters([(MEMBERS, members), (EVENTS, events), (TARGET, target)])
-    inputs = conform_inputs(members, topics, owned)
+    check_same_clusters([(MEMBERS, members), (EVENTS, events)])
+    inputs = conform_inputs(members, topics, owned, target)
     checked = check_events(events, timeouts)
-    last = None if target is None else conform(target, TARGET)
-    summary = inspect_inputs(inputs, ASSIGNORS, both_types=True, target=last)
-    eligible = summary.eligible
+    eligible = inspect_inputs(inputs, ASSIGNORS, both_types=True).eligible
     sized = _sized_topics(eligible, inputs.topics, checked)
-    table = fold_events(inputs, sized, checked, last, patterns=eligible.had_patterns)
+    table = fold_events(inputs, sized, checked, patterns=eligible.had_patterns)
     kernel = partial(
         simulate_arrow,
         racks_before_moves=settings.racks_before_moves,

@@ -7,16 +7,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors import ASSIGNORS
-from kassign_spark.conforming import conform, has_cluster_id
+from kassign_spark.conforming import has_cluster_id
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, run_in_tasks, target_rows
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.limits import SWEEPS
 from kassign_spark.results import to_result
-from kassign_spark.schemas import CLUSTER_ID, TARGET
+from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.sweep_kernel import SWEPT, Variant, sweep_arrow
@@ -63,11 +63,10 @@ def sweep(
     """
     if len(sweeps) > SWEEPS:
         raise InputError(f"{len(sweeps):,} sweeps; at most {SWEEPS:,}")
-    inputs = conform_inputs(members, topics, owned)
-    last = None if target is None else conform(target, TARGET)
+    inputs = conform_inputs(members, topics, owned, target)
     if inputs.has_regexes:
         inputs = inputs._replace(members=with_regex_topics(inputs.members, inputs.topics))
-    eligible = inspect_inputs(inputs, ASSIGNORS, both_types=True, target=last).eligible
+    eligible = inspect_inputs(inputs, ASSIGNORS, both_types=True).eligible
     _check_names(eligible, sweeps)
     kernel = partial(
         sweep_arrow,
@@ -76,8 +75,8 @@ def sweep(
         max_rounds=settings.max_rounds,
     )
     table = fold(eligible)
-    if last is not None:
-        table = table.unionByName(target_rows(last))
+    if inputs.target is not None:
+        table = table.unionByName(target_rows(inputs.target))
     swept = run_in_tasks(table, kernel, SWEPT, settings.batches or eligible.batches)
     return to_result(swept, "sweep", has_cluster_id=has_cluster_id(members))
 

@@ -1,4 +1,4 @@
-"""The list of files that a run leaves in its folder: what is not on it belongs to somebody else."""
+"""The list of files that a run leaves in its folder; any other file there is not ours."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     Attributes:
         path: with its scheme.
         is_folder: and no link to one.
-        size: in bytes; 0 of a folder, ``NO_PLAIN_FILE`` of what is neither.
+        size: in bytes; 0 for a folder, ``NO_PLAIN_FILE`` if it is neither.
     """
 
     path: str

@@ -17,7 +17,7 @@ _IF_ABSENT = "fs.option.create.conditional.overwrite"
 
 
 class HadoopFiles:
-    """``Files`` of whatever the session has a file system for.
+    """``Files`` of any path for which the session has a file system.
 
     Args:
         spark: the session.

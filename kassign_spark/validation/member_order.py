@@ -18,7 +18,7 @@ from kassign_spark.expressions import (
 )
 from kassign_spark.groups.numbers import Longs, find, key
 from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, TaskTable
-from kassign_spark.inputs.checks import to_problems
+from kassign_spark.inputs.problem_rows import to_problems
 from kassign_spark.inputs.rules import CONSUMER, is_consumer_group, sql_sentence
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import GROUP_KEY

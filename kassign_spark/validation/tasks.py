@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.groups.eligible import fold_topics
 from kassign_spark.groups.group_names import with_nulls
+from kassign_spark.groups.input_counts import fold_topics
 from kassign_spark.groups.numbers import Longs, Names, dense, find, key, names
 from kassign_spark.groups.rows import run_in_tasks
 from kassign_spark.groups.task_rows import (
@@ -25,7 +25,7 @@ from kassign_spark.groups.task_rows import (
     read,
     rows,
 )
-from kassign_spark.inputs.checks import Inputs
+from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.limits import (
     MEMBERS_OF_A_GROUP,

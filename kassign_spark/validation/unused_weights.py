@@ -3,8 +3,9 @@
 from pyspark.sql import DataFrame
 
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
-from kassign_spark.groups.eligible import fold_topics
-from kassign_spark.inputs.checks import conform_inputs, to_problems
+from kassign_spark.groups.input_counts import fold_topics
+from kassign_spark.inputs.input_tables import conform_inputs
+from kassign_spark.inputs.problem_rows import to_problems
 from kassign_spark.inputs.rules import sql_sentence
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS

@@ -5,29 +5,25 @@ from collections.abc import Collection
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.conforming import (
     check_same_clusters,
     conform,
     has_cluster_id,
     short_assignor,
 )
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.groups.task_sizes import tasks_of
 from kassign_spark.inputs.checks import (
-    PROBLEM,
     TOO_LARGE,
-    Inputs,
     assignor_problem,
-    broken_rows,
-    conform_inputs,
     duplicate_says,
     group_conflicts,
-    resolve_topics,
     row_refusals,
-    to_problems,
     too_large,
     unknown_assignors,
 )
+from kassign_spark.inputs.input_tables import Inputs, conform_inputs, resolve_topics
+from kassign_spark.inputs.problem_rows import PROBLEM, broken_rows, to_problems
 from kassign_spark.inputs.regexes import with_regex_problems
 from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
@@ -147,7 +143,7 @@ def _list_refused_members(inputs: Inputs, assignors: Collection[str] | None) -> 
     problems = []
     if assignors is not None:
         members = inputs.members.where(IS_CONSUMER_GROUP)
-        problems.append(unknown_assignors(members, COORDINATORS))
+        problems.append(unknown_assignors(members, COORDINATOR_ASSIGNORS))
     if inputs.has_regexes:
         problems.append(broken_rows(MEMBERS, with_regex_problems(inputs.members), regex_rules()))
     return problems

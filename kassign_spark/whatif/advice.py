@@ -182,7 +182,7 @@ def _choose_restarted(known: GroupFacts) -> Longs:
 
 
 def _part(batch: Batch, claims: Claims, groups: Flags) -> tuple[Batch, Claims]:
-    """Some of the groups, and what their members claim of what exists."""
+    """Return some of the groups, and their members' claims of existing partitions."""
     if groups.all():
         return batch, claims
     some, members, slots = batch.part(groups)

@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, run_in_tasks
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.results import to_result
 from kassign_spark.settings.computing import Settings

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, run_in_tasks
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.plans.weight_rows import (
     check_weight_options,

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, KAFKAS, STICKY
 from kassign_spark.client.group_state import NEVER_SETTLES, OK, UNANSWERED
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
+from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.group_names import group_columns, with_nulls
 from kassign_spark.groups.numbers import Longs
@@ -48,7 +48,7 @@ def compare_arrow(
         table: the groups; where ``weights`` are given, with their weights
             (``weight_rows.fold_weights``).
         exact: with the answers of Kafka's client, not those of ``assign``.
-        is_owned: whether anything is known of what was owned.
+        is_owned: whether there is a table owned.
         has_racks: whether the racks of replicas are known.
         racks_before_moves: see ``Settings``.
         max_rounds: see ``Settings``.
@@ -98,7 +98,7 @@ def _judge_groups(
             judged = ClientOutcomes(verdicts, followed.steps)
         yield KAFKAS[number], COOPERATIVE if cooperates else EAGER, judged
     states = list(group_states(table, batch, claims))
-    for name in COORDINATORS:
+    for name in COORDINATOR_ASSIGNORS:
         yield name, CONSUMER, follow_coordinator(batch, claims, states, name)
 
 

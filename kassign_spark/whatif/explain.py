@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, observed_rows, run_in_tasks
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, MEMBERS
 from kassign_spark.whatif.explain_kernel import EXPLAINED, explain_arrow
@@ -39,7 +39,7 @@ def explain(
         differing_count bigint: partitions that the nearest one gives to others,
         detail string: in how many partitions the group's own assignor differs where it is not the
         one that explains it, which others fit too, whose stale claims decide, or which assignor is
-        the nearest and the first partition that differs; null where there is nothing to say,
+        the nearest and the first partition that differs; null if there is nothing to add,
         own_assignor string: what the members name, or the coordinator chooses by their votes; null
         where it is none of Kafka's.
 

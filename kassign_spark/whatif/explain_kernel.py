@@ -8,8 +8,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.assignors.in_tasks import KAFKAS, STICKY, assignors_of
 from kassign_spark.client.group_state import UNANSWERED
-from kassign_spark.client_libraries import ASSIGNORS, CLIENTS, clients_with
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
+from kassign_spark.client_libraries import ASSIGNORS, CLIENTS, COORDINATOR_ASSIGNORS, clients_with
 from kassign_spark.coordinator.assignor_votes import choose_assignor
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.group_names import group_columns, with_nulls
@@ -154,7 +153,7 @@ class _Tried:
                 group_states(table, batch, self.claims), groups.tolist(), strict=True
             )
         ]
-        for number, name in enumerate(COORDINATORS, start=len(ASSIGNORS)):
+        for number, name in enumerate(COORDINATOR_ASSIGNORS, start=len(ASSIGNORS)):
             judged = follow_coordinator(batch, self.claims, states, name)
             self._note(
                 number, groups, judged._replace(steps=_settle_steps(batch, judged.steps, groups))

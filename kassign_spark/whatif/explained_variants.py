@@ -3,11 +3,10 @@
 from typing import NamedTuple
 
 from kassign_spark.client.group_state import OK, UNANSWERED
-from kassign_spark.client_libraries import ASSIGNORS
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
+from kassign_spark.client_libraries import ASSIGNORS, COORDINATOR_ASSIGNORS
 from kassign_spark.display import plural
 
-NAMES = (*ASSIGNORS, *COORDINATORS)
+NAMES = (*ASSIGNORS, *COORDINATOR_ASSIGNORS)
 """The clients' assignors, then those of the coordinator, in the order of their numbers here."""
 
 

@@ -8,17 +8,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.in_tasks import KAFKAS
+from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.conforming import (
     check_same_clusters,
     conform,
     has_cluster_id,
     short_assignor,
 )
-from kassign_spark.coordinator.assignor_votes import ASSIGNORS as COORDINATORS
 from kassign_spark.errors import InputError
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, rows, run_in_tasks
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.inputs.re2j import READ_OTHERWISE
 from kassign_spark.inputs.regexes import regex_problem, with_regex_topics
@@ -39,7 +39,7 @@ from kassign_spark.whatif.migration_rules import (
 
 RESTARTS = table_of("order", "cluster_id string?, group_id string, member_id string, position int")
 """In which order members restart; those that are not in it come last."""
-TO = {CONSUMER: COORDINATORS, CLASSIC: KAFKAS}
+TO = {CONSUMER: COORDINATOR_ASSIGNORS, CLASSIC: KAFKAS}
 """The protocols, and the assignors that a group can have in each, the default one first."""
 
 

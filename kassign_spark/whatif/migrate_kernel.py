@@ -72,7 +72,7 @@ def migrate_arrow(
         to: `consumer` or `classic`.
         assignor: that the group is to have then.
         rules: of the broker.
-        is_owned: whether anything is known of what is owned.
+        is_owned: whether there is a table owned.
     """
     batch, claims = read_batch(table)
     if not batch.group_count:

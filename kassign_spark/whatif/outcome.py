@@ -23,7 +23,7 @@ from kassign_spark.plans.rebalance_rounds import (
 class Outcomes(NamedTuple):
     """The outcome of each group's rounds; names as in ``compare``.
 
-    The last three say who has what in the end: members, slots, and whether somebody else had it.
+    The last three say who has what in the end: members, slots, and whether another member had it.
     """
 
     rounds: Longs

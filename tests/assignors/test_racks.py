@@ -14,7 +14,7 @@ import kassign_spark.assignors.in_tasks as in_tasks
 from kassign_spark import Settings, assign, rebalance
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rack_use import rack_use
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from tests import kernels
 from tests.assignors.test_general_racks import GROUPS as GENERAL
 from tests.assignors.test_general_racks import best, found

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import assign, balance
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.settings import Settings
 from tests.kafka import oracle
 from tests.spark_session import start_session

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.simulation.event_file import _FIELDS, EventFile
 from kassign_spark.simulation.events import KINDS, check_events, with_steps
 from kassign_spark.simulation.fold import fold_events

@@ -10,7 +10,8 @@ from pyspark.sql import functions as F
 from kassign_spark import assign
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.errors import InputError, KassignError, SchemaError
-from kassign_spark.inputs.checks import conform_inputs, refusals
+from kassign_spark.inputs.checks import refusals
+from kassign_spark.inputs.input_tables import conform_inputs
 from tests import builders
 from tests.builders import Rows, held
 

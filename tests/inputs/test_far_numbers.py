@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from kassign_spark import assign, deliver, diff, rebalance, validate, violations
 from kassign_spark.errors import InputError, SchemaError
 from kassign_spark.groups.inspection import inspect_inputs
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from tests import builders
 

@@ -11,7 +11,7 @@ from kassign_spark.groups import input_counts, inspection
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold
-from kassign_spark.inputs.checks import conform_inputs
+from kassign_spark.inputs.input_tables import conform_inputs
 from tests import builders
 from tests.quick_frames import takes_arrow
 

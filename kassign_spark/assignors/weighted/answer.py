@@ -1,6 +1,6 @@
 """The result of the search for one group: its plan in numbers, the verdict and the proof.
 
-The proof is why a limit cannot be kept by anybody. ``sentences`` puts all of it into words.
+The proof shows why no plan keeps a limit. ``sentences`` puts all of it into words.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ _ABOVE = 1 + 1e-9
 
 @dataclass(frozen=True)
 class Proof:
-    """Why a limit cannot be kept by anybody.
+    """Why no plan keeps a limit.
 
     Attributes:
         partition: the one that alone is too heavy; -1: it is not one.

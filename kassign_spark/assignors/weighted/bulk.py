@@ -23,7 +23,7 @@ class MemberPartitions(NamedTuple):
 
 
 def group_by_member(owner: Longs, members: int, only: Bools | None = None) -> MemberPartitions:
-    """Gather what members have; only that of some, if so wanted."""
+    """Gather the partitions of each member, or of only some members."""
     if only is None:
         partition = np.flatnonzero(owner >= 0)
     else:

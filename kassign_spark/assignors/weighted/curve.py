@@ -30,7 +30,7 @@ class Point(NamedTuple):
         moves: partitions that leave their owner.
         cost: what they cost.
         ratio: how many times its limit the member has that exceeds it most.
-        outside: by how much counts are outside of what they should be.
+        outside: by how much counts are outside their bounds.
     """
 
     owner: Longs

@@ -24,7 +24,7 @@ class PlannedStates(NamedTuple):
 
     Attributes:
         state: who has what.
-        outside: by how much counts are outside of what they should be.
+        outside: by how much counts are outside their bounds.
         excess: weight above the limits.
         cost: of the moves.
         even: how uneven the loads are.

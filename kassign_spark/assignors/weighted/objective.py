@@ -104,7 +104,7 @@ def count_cost(objective: Objective, count: Doubles) -> Doubles:
 
 
 def outside(objective: Objective, count: Doubles) -> Doubles:
-    """[group, member]: by how much numbers of partitions are outside of what they should be."""
+    """[group, member]: by how much numbers of partitions are outside their bounds."""
     if objective.counts is None:
         return np.zeros(count.shape)
     least, most = objective.counts[:, :1], objective.counts[:, 1:]

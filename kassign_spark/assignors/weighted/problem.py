@@ -17,7 +17,7 @@ Bools = npt.NDArray[np.bool_]
 
 _SUM_BITS = 50
 FAR = 1e300
-"""The cost of what may not be; sums of a few of them are still finite."""
+"""The cost of a forbidden choice; sums of a few of them are still finite."""
 
 
 class Group(NamedTuple):
