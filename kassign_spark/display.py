@@ -55,7 +55,7 @@ def _is_numeric(column: Sequence[object]) -> bool:
 
 
 def cell(value: object) -> str:
-    """One value: floats with two decimals, null as ``-``."""
+    """Return one value: floats with two decimals, null as ``-``."""
     if value is None:
         return "-"
     return f"{value:.2f}" if isinstance(value, float) else printable(str(value))
@@ -151,7 +151,7 @@ def written(output: str | None, text: str, tables: str = "") -> list[str]:
 
 
 def topic_ranges(topic: Mapping[str, Any]) -> str:
-    """A topic's partitions in short: ``orders[0-3,7]``."""
+    """Return a topic's partitions in short: ``orders[0-3,7]``."""
     shown = topic["ranges"][:_MAX_RANGES]
     text = ",".join(f"{first}" if first == last else f"{first}-{last}" for first, last in shown)
     if len(topic["ranges"]) > len(shown):
@@ -160,7 +160,7 @@ def topic_ranges(topic: Mapping[str, Any]) -> str:
 
 
 def group_name(row: Mapping[str, Any]) -> str:
-    """A group's name, with its cluster's where there are several clusters."""
+    """Return a group's name, with its cluster's where there are several clusters."""
     cluster = row.get("cluster_id")
     return printable(f"{cluster}/{row['group_id']}" if cluster else row["group_id"])
 

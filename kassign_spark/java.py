@@ -68,7 +68,7 @@ def archive_path() -> Path:
 
 
 def archive_options() -> str:
-    """The options with which Java takes its classes from the archive; empty where there is none."""
+    """Return the options that let Java use the archive; empty if there is none."""
     try:
         path = archive_path()
         # A path with a blank would be two options.
@@ -81,7 +81,7 @@ def archive_options() -> str:
 
 
 def archiving_options(path: Path) -> str:
-    """The options with which Java writes an archive when it ends, of the classes that it loaded."""
+    """Return the options that let Java write an archive of its loaded classes when it ends."""
     return f"-XX:ArchiveClassesAtExit={path} {_QUIET}"
 
 

@@ -117,7 +117,7 @@ def stop_server() -> Server | None:
 
 
 def _path() -> Path:
-    """In a folder of this machine that is this user's alone."""
+    """Return the path in a folder of this machine that is this user's alone."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     folder = (
         Path(runtime) / "kassign-spark"

@@ -190,7 +190,7 @@ def _delete_checkpoints_at_exit(context: "SparkContext") -> None:
 
 
 def local_settings(*inputs: str) -> dict[str, str]:
-    """The settings of the session of a command that reads these folders, but for its logging."""
+    """Return the session's settings for a command that reads these folders, but for logging."""
     settings = dict(LOCAL_DEFAULTS)
     if are_small(inputs):
         settings |= SMALL_DEFAULTS

@@ -64,7 +64,7 @@ def starts_workers_here(session: SparkSession) -> bool:
 
 
 def worker_python() -> str | None:
-    """The interpreter that this process lets Python workers start with; None: others decide."""
+    """Return the interpreter with which this process starts Python workers; None: others decide."""
     if is_remote():
         return None
     from pyspark import SparkContext  # a client of Spark Connect need not have it
@@ -116,7 +116,7 @@ def estimated_bytes(frame: DataFrame) -> float:
 
 
 def java_causes(error: Exception) -> Iterable[Any]:
-    """The Java exceptions behind an error, outermost first; none behind Spark Connect."""
+    """Return the Java exceptions behind an error, outermost first; none behind Spark Connect."""
     thrown = error.java_exception if isinstance(error, Py4JJavaError) else None
     thrown = thrown or getattr(error, "_origin", None)
     while thrown is not None:

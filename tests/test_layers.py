@@ -1,6 +1,7 @@
 """The rooms of the package: each imports from those below it only, and no two files in a circle."""
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
@@ -150,3 +151,62 @@ def test_docstrings_are_text() -> None:
             match node:
                 case ast.Expr(value=ast.Constant(value=str(text))):
                     assert text.encode(), path
+
+
+_NO_VERBS = {
+    "A",
+    "All",
+    "An",
+    "Another",
+    "Any",
+    "Between",
+    "By",
+    "Each",
+    "Everybody",
+    "Everything",
+    "How",
+    "In",
+    "It",
+    "Least",
+    "Like",
+    "More",
+    "Most",
+    "Negative",
+    "No",
+    "Nobody",
+    "Not",
+    "Nothing",
+    "Null",
+    "One",
+    "Only",
+    "Some",
+    "The",
+    "These",
+    "This",
+    "Those",
+    "Two",
+    "What",
+    "Whether",
+    "Which",
+    "Who",
+    "Whole",
+    "Why",
+}
+
+
+def _is_verb(word: str) -> bool:
+    return word.isalpha() and word not in _NO_VERBS and not re.search("[^s]s$", word)
+
+
+def test_docstrings_of_functions_begin_with_a_verb() -> None:
+    """In the imperative, which has no s; a property is named for what it is."""
+    others = []
+    for path in _PATHS.values():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            first = (ast.get_docstring(node) or "Return").split()[0].rstrip(",:;")
+            is_property = any("property" in ast.unparse(mark) for mark in node.decorator_list)
+            if not is_property and not _is_verb(first):
+                others.append(f"{path.name}: {node.name}: {first}")
+    assert others == []

@@ -20,13 +20,13 @@ def check_protocol(protocol: str | None) -> None:
 
 
 def own_protocol(strategy: Assignor) -> str:
-    """The protocol that an assignor works with by itself."""
+    """Return the protocol that an assignor works with by itself."""
     cooperative = any(strategy is ASSIGNORS[name] for name in COOPERATIVE_ASSIGNORS)
     return COOPERATIVE if cooperative else EAGER
 
 
 def protocol_column(assignor: str | Assignor | None, protocol: str | None) -> Column:
-    """The protocol of each group: string, over the columns of ``schemas.MEMBERS``.
+    """Return the protocol of each group: string, over the columns of ``schemas.MEMBERS``.
 
     Raises:
         InputError: an unknown protocol.

@@ -167,7 +167,7 @@ def _to_group_rows(table: pa.Table) -> pa.Table:
 
 
 def _key_of(slice_name: str) -> tuple[str, str, int]:
-    """cluster_id, group_id and first_partition, as ``_cut`` has put them into one text."""
+    """Return cluster_id, group_id and first_partition, as ``_cut`` has put them into one text."""
     first_partition, length, ids = slice_name.split(":", 2)
     return ids[: int(length)], ids[int(length) + 1 :], int(first_partition)
 

@@ -170,7 +170,7 @@ def _assign(
 
 
 def kept_claims(edge: Longs, partition: Longs, topic: Longs, assigned: Longs) -> Longs:
-    """Claims that stay: of each edge as many as assigned, the lowest (partition, topic) first."""
+    """Return the claims that stay: as many as the edge is assigned, by (partition, topic)."""
     order = rows_by(edge, partition, topic)
     return order[place_in_run(edge[order]) < assigned[edge[order]]]
 

@@ -122,7 +122,7 @@ def _settle_counts(
 
 
 def _components(edges: DataFrame, member_count: int, settings: Settings) -> Longs | None:
-    """A number of each member's component, where GraphFrames finds them; else None."""
+    """Return a number of each member's component, where GraphFrames finds them; else None."""
     links = edges.selectExpr("member * 2 as src", "class * 2 + 1 as dst")
     components = components_by_graphframes(links, settings)
     if components is None:

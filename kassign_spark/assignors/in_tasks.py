@@ -99,7 +99,7 @@ def assign_batch(
 
 
 def part_of(claims: Claims, groups: Flags, members: Longs, slots: Longs) -> Claims:
-    """The claims of some groups, in the numbers of ``Batch.part``; all must have a member."""
+    """Return some groups' claims, numbered as in ``Batch.part``; each must have a member."""
     some = claims.where(groups[claims.group])
     slot = np.searchsorted(slots, some.slot)
     return Claims(

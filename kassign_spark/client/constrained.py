@@ -104,7 +104,7 @@ class _Filling:
             raise Thrown("IllegalStateException", "partitions ran out before members were full")
 
     def _pool(self) -> list[int]:
-        """Partitions that nobody kept, by topic and number.
+        """Return partitions that nobody kept, by topic and number.
 
         The client compares two sorted lists; a kept partition that does not exist is never met in
         the other list, so that everything after it counts as kept by nobody.

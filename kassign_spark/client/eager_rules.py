@@ -63,7 +63,7 @@ def predict_eager(state: GroupState, layout: Layout) -> Outcome:
 
 
 def _unsure_of_runs(state: GroupState) -> str | None:
-    """Kafka-python leaves out members that another kind of member parts from the last ones."""
+    """Return why kafka-python's answer is unsure: it may part a mix of static and other members."""
     kinds = {instance is None for instance in state.member_instances}
     is_mixed = state.client == KAFKA_PYTHON and len(kinds) > 1
     return _UNKNOWN_ORDER if is_mixed and not state.is_order_known else None

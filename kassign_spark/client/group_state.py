@@ -182,7 +182,7 @@ class Layout:
         return len(self.topic_of) - len(self.missing)
 
     def existing(self, topic: int) -> range:
-        """Ids of a topic's partitions."""
+        """Return ids of a topic's partitions."""
         return range(self.starts[topic], self.starts[topic] + self.counts[topic])
 
     def name(self, partition: int) -> str:

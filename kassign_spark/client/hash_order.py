@@ -123,7 +123,7 @@ def copied_set_order(codes: Sequence[int], sized_for: int) -> HashOrder:
 
 
 def java_hash_codes(strings: pa.Array) -> npt.NDArray[np.uint32]:
-    """Java's ``String.hashCode`` of each string; none is empty."""
+    """Return Java's ``String.hashCode`` of each string; none is empty."""
     texts = strings.to_pylist()
     joined = "".join(texts)
     units: npt.NDArray[np.integer]
@@ -190,7 +190,7 @@ def _trie_order(hashed: list[tuple[int, str]], shift: int) -> list[str]:
 
 
 def _improve_hash(code: int) -> int:
-    """``scala.collection.Hashing.improve``, without a sign."""
+    """Compute ``scala.collection.Hashing.improve``, without a sign."""
     code = (code + ~(code << 9)) & _MASK
     code ^= code >> 14
     code = (code + (code << 4)) & _MASK

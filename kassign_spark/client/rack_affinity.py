@@ -50,11 +50,11 @@ class _Topic(NamedTuple):
         return sum(map(len, self.partitions_in.values())) % len(self.readers)
 
     def share_in(self, rack: str) -> int:
-        """How many partitions of its own rack each reader in it gets first."""
+        """Return how many partitions of its own rack each reader in it gets first."""
         return min(len(self.partitions_in[rack]) // len(self.readers_in[rack]), self.share)
 
     def longer_in(self, rack: str) -> int:
-        """How many readers of a rack could have one more of its partitions."""
+        """Return how many readers of a rack could have one more of its partitions."""
         readers = len(self.readers_in[rack])
         return min(len(self.partitions_in[rack]) - readers * self.share_in(rack), readers)
 
@@ -202,7 +202,7 @@ def _orders(topic: _Topic, owner: Mapping[int, int]) -> tuple[list[str], list[st
     full = {*_full_racks(topic)}
 
     def longer_shares(rack: str) -> tuple[bool, int]:
-        """Racks that gave all the longer shares that they could precede the others."""
+        """Put racks that gave all the longer shares that they could before the others."""
         if rack not in full:
             return False, 0
         count = sum(sizes[member] > topic.share for member in topic.readers_in[rack])
@@ -213,7 +213,7 @@ def _orders(topic: _Topic, owner: Mapping[int, int]) -> tuple[list[str], list[st
     place = {member: n for n, member in enumerate(topic.readers)}
 
     def takers(rack: str) -> tuple[int, int]:
-        """What a rack leaves goes to readers in their order, one rack after the other."""
+        """Give what a rack leaves to readers in their order, one rack after the other."""
         places = [place.get(owner.get(partition, -1), -1) for partition in left.get(rack, ())]
         return (places[0], places[-1]) if places else (-1, -1)
 

@@ -79,7 +79,7 @@ def assign_range(state: GroupState, layout: Layout, order: list[int]) -> list[li
 def _match_racks(
     topics: list[_Topic], count: int, assigned: list[list[int]], *, needs_rack: bool
 ) -> None:
-    """Topics of the same subscribers and size share partition numbers: those go to one member.
+    """Assign topics with the same subscribers and size together: equal numbers go to one member.
 
     ``needs_rack``: a member without a rack matches none of them.
     """

@@ -37,5 +37,5 @@ STARTING = ("serve", "java-archive")
 
 
 def module_of(command: str) -> ModuleType:
-    """The file of a command; to import those of all takes longer than some of them run."""
+    """Import the file of one command; to import all takes longer than some of them run."""
     return import_module(f"{__name__}.{command.replace('-', '_')}_command")

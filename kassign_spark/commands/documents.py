@@ -102,7 +102,7 @@ class PrintSchema(argparse.Action):
 
 
 def _columns_of(table: Table) -> str:
-    """A table's columns as text; where the input names no cluster, nor do the rows."""
+    """Return a table's columns as text; where the input names no cluster, nor do the rows."""
     return ", ".join(
         f"{field.name}{'?' * (field.name == CLUSTER_ID)} "
         f"{field.dataType.simpleString()}{'?' * field.nullable}"

@@ -118,7 +118,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _groups(vertices: DataFrame, dense_parts: DataFrame) -> DataFrame:
-    """One row per group: what it is made of, and its strictest bottleneck."""
+    """Return one row per group: what it is made of, and its strictest bottleneck."""
     keys = list(GROUP_KEY)
     made_of = (
         fill_cluster_id(vertices)
@@ -161,7 +161,7 @@ def _drawing(graph: Eligibility, dense_parts: DataFrame, args: argparse.Namespac
 
 
 def _dense(dense_parts: DataFrame) -> set[tuple[str, str]]:
-    """Kind and name of the vertices that are in a dense part."""
+    """Return kind and name of the vertices that are in a dense part."""
     rows = dense_parts.where("kind = 'dense'").select("member_ids", "topics").collect()
     return {(MEMBER, name) for row in rows for name in row.member_ids} | {
         (CLASS, name) for row in rows for name in row.topics

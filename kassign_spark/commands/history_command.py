@@ -199,7 +199,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _since(frame: DataFrame, time: datetime | None, always: Column | None = None) -> DataFrame:
-    """Rows of a time or later, and those that are always wanted."""
+    """Return rows from a time on, and those that are needed whatever their time."""
     if time is None:
         return frame
     is_later = F.unix_micros("at") >= F.lit(round(time.timestamp() * 1e6))
@@ -238,7 +238,7 @@ def count_by_hour(history: DataFrame) -> DataFrame:
 
 
 def _plain(row: Facts) -> Facts:
-    """A row as JSON has it; times in UTC: those that Spark collects are of this machine's zone."""
+    """Return a row for JSON, with times in UTC; Spark collects them in this machine's zone."""
     times = {name: value for name, value in row.items() if isinstance(value, datetime)}
     return row | {n: at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for n, at in times.items()}
 

@@ -167,7 +167,7 @@ def whole_number(*, least: int) -> Callable[[str], int]:
 
 
 def coordinates(text: str) -> str:
-    """One Maven coordinate or several with commas: Spark takes nothing else."""
+    """Return one Maven coordinate or several with commas: Spark takes nothing else."""
     for coordinate in text.split(","):
         parts = coordinate.split(":")
         if len(parts) != 3 or not all(part.strip() for part in parts):
@@ -178,5 +178,5 @@ def coordinates(text: str) -> str:
 
 
 def error_line(text: str) -> str:
-    """An error as the command says it."""
+    """Return the line that the command prints for an error."""
     return f"kassign-spark: error: {one_line(text)}"

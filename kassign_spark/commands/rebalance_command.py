@@ -164,7 +164,7 @@ def _hidden_facts(snapshot: Snapshot, limit: int, *, may_be: bool) -> Facts:
 
 
 def _keep_answered(members: DataFrame, verdicts: DataFrame) -> DataFrame:
-    """Members of the groups whose leader has an answer in every round: the others wait for it."""
+    """Return members of the groups whose leader answers in every round; the others wait for it."""
     failing = fill_cluster_id(verdicts).where(F.col("verdict").isin(*FAILING)).select(*GROUP_KEY)
     named = fill_cluster_id(members).join(failing, on=list(GROUP_KEY), how="left_anti")
     return restore_cluster_id(named, has_cluster_id(members))

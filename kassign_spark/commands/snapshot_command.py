@@ -232,7 +232,7 @@ def _refuse_with_log(args: argparse.Namespace) -> None:
 def _cluster_tables(
     args: argparse.Namespace, properties: dict[str, str], spark: SparkSession
 ) -> dict[str, DataFrame]:
-    """Tables that are not of groups: topics and, from a cluster, leaders."""
+    """Return tables that are not of groups: topics and, from a cluster, leaders."""
     if args.topics is not None:
         return {"topics": read_table(spark, args.topics, TOPICS)}
     cluster = read_topics(args.bootstrap_server, properties, spark, cluster_id=args.cluster_id)

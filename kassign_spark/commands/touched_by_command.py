@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _totals(touched: DataFrame) -> Facts:
-    """Groups, members and partitions: a group counts once, however many of the topics it reads."""
+    """Count groups, members and partitions: a group counts once, however many topics it reads."""
     # Rows of a cooperative group count a topic each, and add up; those of an eager one count all
     # that the group reads, which is more than a topic where two of its topics are among them.
     most = F.max("reassigned_count")

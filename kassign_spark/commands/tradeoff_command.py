@@ -74,7 +74,7 @@ def _lines(facts: Facts) -> list[str]:
 
 
 def _group_line(points: list[Facts]) -> str:
-    """One group's curve in a line: how far the knee gets, what more gives, and the bound."""
+    """Return one group's curve in a line: how far the knee gets, what more gives, and the bound."""
     first, last = points[0], points[-1]
     knee = next((point for point in points if point["is_knee"]), first)
     fair = first["max_load"] / first["skew"] if first["skew"] else 1.0
@@ -92,7 +92,7 @@ def _group_line(points: list[Facts]) -> str:
 
 
 def _gather_curves(rows: list[Facts]) -> list[Facts]:
-    """Curves of groups, worst first: those that a few moves help most."""
+    """Return curves of groups, those first that a few moves help most."""
     groups: dict[str, list[Facts]] = {}
     for row in rows:
         groups.setdefault(group_name(row), []).append(row)

@@ -68,7 +68,7 @@ def add_source(parser: Parser, *, required: bool) -> None:
 
 
 def number(text: str) -> float:
-    """The type of an option that takes a finite number from 0 on."""
+    """Return the type of an option that takes a finite number from 0 on."""
     try:
         value = float(text)
     except ValueError:
@@ -79,7 +79,7 @@ def number(text: str) -> float:
 
 
 def inputs_of(args: argparse.Namespace) -> list[str]:
-    """The folders that the arguments name."""
+    """Return the folders that the arguments name."""
     named = vars(args) | {"weights": None if args.weights in (LAG, RATE) else args.weights}
     folders = map(named.get, ("plan", "snapshot", "weights", "before", "history"))
     return [folder for folder in folders if folder is not None]
@@ -119,7 +119,7 @@ def _offsets(spark: SparkSession, folder: str) -> DataFrame:
 
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments that ``plan_by_weight`` and ``tradeoff`` have in common."""
+    """Return the arguments that ``plan_by_weight`` and ``tradeoff`` have in common."""
     return {
         **named_arguments(args, "cost", "missing_weight", "base_weight", "effort"),
         "settings": settings_of(args),

@@ -183,7 +183,7 @@ class CoordinatedGroup:
         return rises
 
     def choice(self) -> str:
-        """The assignor that the members' votes choose."""
+        """Return the assignor that the members' votes choose."""
         return choose_assignor([member.vote for member in self.members]).assignor
 
     def state(self, speaker: str | None = None) -> ConsumerGroupState:
@@ -284,5 +284,5 @@ class CoordinatedGroup:
 
 
 def topic_state(name: str, size: int, topic_id: str | None, racks: object = None) -> TopicState:
-    """A topic that is there; a stand-in is drawn for an id that is not known."""
+    """Return a topic that is there; a stand-in is drawn for an id that is not known."""
     return TopicState(size, topic_id, topic_id or drawn_id(name), racks)

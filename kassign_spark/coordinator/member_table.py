@@ -38,7 +38,7 @@ class MemberTable(Generic[_Member]):
         self.members.insert(place, member)
 
     def get(self, member_id: str) -> _Member:
-        """The member of that id, which is there."""
+        """Return the member of that id, which is there."""
         return self.members[self._place(member_id)]
 
     def put(self, member: _Member) -> None:
@@ -50,7 +50,7 @@ class MemberTable(Generic[_Member]):
         self.members = [member for member in self.members if member.member_id not in member_ids]
 
     def copy(self) -> "MemberTable[_Member]":
-        """Another table of the same members."""
+        """Return another table of the same members."""
         return MemberTable(list(self.members), self._bits)
 
     def _place(self, member_id: str) -> int:

@@ -100,7 +100,7 @@ class _Part(NamedTuple):
 
 
 def _select_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
-    """Rows of the last target whose member still subscribes to the topic."""
+    """Return rows of the last target whose member still subscribes to the topic."""
     count = len(state.topics)
     members = np.repeat(
         np.arange(len(layout.subscribed)), [len(topics) for topics in layout.subscribed]

@@ -92,7 +92,7 @@ class Block:
         )
 
     def _owning(self) -> Longs:
-        """Rows of which the member owns some that it may keep free of any cost."""
+        """Return the edges whose member owns partitions that it may keep at no cost."""
         owning = np.flatnonzero(self._edges.owned)
         surcharge = self._edges.surcharge
         return owning if surcharge is None else owning[surcharge[owning] == 0]
@@ -184,7 +184,7 @@ def cut_into_blocks(edges: Edges, count: int, move: int = MOVE) -> list[Block]:
 
 
 def _slice(edges: Edges, low: int, high: int, ends: Longs) -> Edges:
-    """Only classes from ``low`` on and before ``high``."""
+    """Keep the classes from ``low`` to before ``high``."""
     rows = slice(ends[low], ends[high])
     return Edges(
         edges.class_of[rows] - np.int32(low),

@@ -52,7 +52,7 @@ class Edges:
         self.class_of = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
 
     def subset(self, rows: Flags) -> "tuple[Edges, Flags]":
-        """Only these rows; and which of the classes have any of them."""
+        """Keep these rows; also return the classes that have any."""
         kept = np.add.reduceat(rows, self.starts, dtype=np.int64)
         classes = kept > 0
         kept = kept[classes]
@@ -67,11 +67,11 @@ class Edges:
         return edges, classes
 
     def least(self, values: Longs) -> Longs:
-        """Minimum of each class."""
+        """Return the minimum of each class."""
         return np.minimum.reduceat(values, self.starts)
 
     def by_class(self, rows: Integers, values: Integers) -> Longs:
-        """Total of each class, over these rows."""
+        """Return the total of each class over these rows."""
         return totals(self.class_of[rows], values, len(self.supply))
 
     def first_members(self) -> Integers:

@@ -87,7 +87,7 @@ class Flow:
         return distance, is_moving, is_stuck, can_give
 
     def _reach(self, distance: Longs) -> Longs:
-        """Distance from each edge's member, with the edge's surcharge."""
+        """Return the distance from each edge's member, with the edge's surcharge."""
         reach = distance[self.edges.member_of]
         if self.edges.surcharge is not None:
             reach += self.edges.surcharge
@@ -166,7 +166,7 @@ class Flow:
         self.open = self.open + edges.by_class(self.gives, shares) - edges.by_class(rows, taken)
 
     def subset(self, rows: Flags) -> "tuple[Flow, Flags]":
-        """Only these rows, which must be whole parts; and which of the classes they have."""
+        """Keep these rows, which must be whole parts; also return their classes."""
         edges, classes = self.edges.subset(rows)
         kept = rows[self.gives]
         flow = replace(

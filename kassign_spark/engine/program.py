@@ -93,7 +93,7 @@ class _Members:
     load: Longs
 
     def places(self) -> Longs:
-        """Distance from each member to a place of its own."""
+        """Return the distance from each member to a place of its own."""
         may_fill = np.where(self.load == self.quota, 1, UNREACHABLE)
         return np.where(self.load < self.quota, 1 - MUST_FILL, may_fill)
 

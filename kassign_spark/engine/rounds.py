@@ -92,7 +92,7 @@ class Rounds:
 
 
 def block_row(name: str, **values: Any) -> pa.RecordBatch:
-    """A row of the block of that name, with values pickled."""
+    """Return a row of the block of that name, with values pickled."""
     pickled = {
         column: pa.array([pickle.dumps(value, protocol=5)], pa.binary())
         for column, value in values.items()

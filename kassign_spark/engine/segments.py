@@ -25,14 +25,14 @@ class Segments:
         self._start_of_row = np.repeat(self._starts, np.diff(self._starts, append=len(key)))
 
     def sum(self, values: Longs) -> Longs:
-        """Total for each key."""
+        """Return the total for each key."""
         totals = np.zeros(self.key_count, np.int64)
         if len(self._keys):
             totals[self._keys] = np.add.reduceat(values[self._order], self._starts)
         return totals
 
     def least(self, values: Longs) -> Longs:
-        """Minimum for each key; ``UNREACHABLE`` for a key without rows."""
+        """Return the minimum for each key; ``UNREACHABLE`` for a key without rows."""
         minima = np.full(self.key_count, UNREACHABLE)
         if len(self._keys):
             minima[self._keys] = np.minimum.reduceat(values[self._order], self._starts)
@@ -48,7 +48,7 @@ class Segments:
 
 
 def totals(key: Integers, values: Integers, key_count: int) -> Longs:
-    """Total for each key; exact up to 2 ** 53."""
+    """Return the total for each key; exact up to 2 ** 53."""
     return np.bincount(key, values, key_count).astype(np.int64)
 
 

@@ -141,7 +141,7 @@ def _detail() -> str:
 
 
 def _some_names(column: str, noun: str) -> str:
-    """All names where they are few; else how many there are."""
+    """Return all names where they are few; else how many there are."""
     listed = f"array_join({column}, ', ')"
     if noun == "member":
         listed = sql_sentence("{} {}", f"if(size({column}) = 1, 'member', 'members')", listed)

@@ -168,14 +168,14 @@ def _is_without_classes(error: Py4JError) -> bool:
 
 
 def _jvm_version(graph: Any) -> str | None:
-    """The version that the jar says; None where it says none, as one built by hand may."""
+    """Return the version that the jar says; None where it says none, as one built by hand may."""
     package = graph._impl._jvm_graph.getClass().getPackage()
     version = package.getImplementationVersion() if package is not None else None
     return None if version is None else str(version)
 
 
 def _components_by_graphframes(edges: DataFrame) -> DataFrame:
-    """GraphFrames' answer with its components named by their least ids."""
+    """Return GraphFrames' components, named by their least ids."""
     ids = edges.select(F.col("src").alias("id")).union(edges.select("dst")).distinct()
     with graphframe(ids, edges) as graph:
         # graphx: the fastest of its algorithms on long ids, and it needs no checkpoint folder; a

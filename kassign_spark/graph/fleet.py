@@ -170,7 +170,7 @@ def touched_by(members: DataFrame, topics: DataFrame, changed: Sequence[str]) ->
 
 
 def _reads(eligible: Eligible) -> DataFrame:
-    """One row per group and topic it reads: GROUP_KEY, topic, partition_count, member_count."""
+    """Return GROUP_KEY, topic, partition_count, member_count: a row per group and topic."""
     topics = F.array_distinct(F.coalesce("topics", F.array().cast("array<string>")))
     # Members of one subscription first: so a group costs its members and its topics.
     return (
@@ -187,7 +187,7 @@ def _reads(eligible: Eligible) -> DataFrame:
 
 
 def _fleet_graph(eligible: Eligible) -> FleetGraph:
-    """Groups have even ids, topics odd ones; both frames are held."""
+    """Give groups even ids, topics odd ones; both frames are held."""
     reads = materialize(_reads(eligible)).frame
     groups = number_rows(eligible.members, GROUP_KEY, "id")
     topics = number_rows(reads, _TOPIC_KEY, "id")

@@ -73,7 +73,7 @@ def levels(graph: ClassGraph) -> Levels:
 def _highest_source(
     graph: ClassGraph, by_class: Segments, by_member: Segments, load: Longs, assigned: Longs
 ) -> Longs:
-    """The largest load from which a path of arcs leads to each member."""
+    """Return the largest load from which a path of arcs leads to each member."""
     holds = assigned > 0
     lowered = -load
     while True:

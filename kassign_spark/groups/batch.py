@@ -50,13 +50,13 @@ class Claims:
     slot: Longs
 
     def where(self, rows: Flags | Longs) -> "Claims":
-        """Some of the rows."""
+        """Return some of the rows."""
         if rows.dtype == bool and rows.all():
             return self
         return Claims(**{name: column[rows] for name, column in vars(self).items()})
 
     def by_group(self, group_count: int) -> "tuple[Claims, Longs]":
-        """The rows group after group; and where those of each group begin, and the end."""
+        """Return the rows group after group; and where those of each group begin, and the end."""
         sorted_claims = self.where(np.argsort(self.group, kind="stable"))
         return sorted_claims, starts(np.bincount(self.group, minlength=group_count))
 
@@ -256,7 +256,7 @@ class Batch:
         return np.unique(key(of_list, self.list_topics))
 
     def part(self, groups: Flags) -> "tuple[Batch, Longs, Longs]":
-        """Some of the groups, and which members and slots of this batch are theirs."""
+        """Return some of the groups, and their members and slots in this batch."""
         members = np.flatnonzero(groups[self.member_group])
         is_theirs = groups[self.topic_group]
         topics = np.flatnonzero(is_theirs)

@@ -85,7 +85,7 @@ def coordinator_order(batch: Batch, group: int) -> tuple[Longs, bool]:
 def _texts_of(
     table: pa.Table, kind: int, keys: tuple[str, ...], column: str
 ) -> dict[tuple[str, ...], str]:
-    """The texts in a column of the rows of a kind, by their keys, where they are known."""
+    """Return the texts in a column of the rows of a kind, by their keys, where they are known."""
     rows = table.filter(pa.array(table["kind"].to_numpy() == kind))
     columns = (rows[name].to_pylist() for name in (*keys, column))
     return {tuple(key): text for *key, text in zip(*columns, strict=True) if text is not None}

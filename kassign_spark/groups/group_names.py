@@ -51,7 +51,7 @@ def assigned_lists(batch: Batch, owners: Longs) -> Iterator[pa.Table]:
 
 
 def group_columns(batch: Batch, group: Longs) -> dict[str, pa.Array]:
-    """cluster_id and group_id of groups."""
+    """Return cluster_id and group_id of groups."""
     return {
         "cluster_id": batch.cluster_names.take(pa.array(batch.cluster[group] - 1)),
         "group_id": batch.group_names.take(pa.array(batch.group[group] - 1)),
@@ -59,12 +59,12 @@ def group_columns(batch: Batch, group: Longs) -> dict[str, pa.Array]:
 
 
 def member_ids(batch: Batch, member: Longs) -> pa.Array:
-    """Names of members."""
+    """Return names of members."""
     return batch.member_names.take(pa.array(batch.member_name[member] - 1))
 
 
 def partition_columns(batch: Batch, slots: Longs) -> dict[str, pa.Array]:
-    """Topic and partition of slots."""
+    """Return topic and partition of slots."""
     names = batch.topic_name[batch.slot_topic[slots]]
     return {
         "topic": batch.topic_names.take(pa.array(names - 1)),
@@ -74,7 +74,7 @@ def partition_columns(batch: Batch, slots: Longs) -> dict[str, pa.Array]:
 
 @cache
 def schema_of(columns: str) -> pa.Schema:
-    """The columns of a task's answer, given as Spark reads them, in Arrow; any may be null."""
+    """Return the Arrow schema of a task's answer, given as Spark's; any column may be null."""
     declared = arrow_schema(table_of("columns", columns).columns)
     return pa.schema([field.with_nullable(True) for field in declared])
 

@@ -46,7 +46,7 @@ class States:
         self._is_leader: list[bool] = batch.is_leader[joined].tolist()
 
     def members(self, group: int) -> Longs:
-        """The group's members in the order of its state."""
+        """Return the group's members in the order of its state."""
         return self._joined[self._first_member[group] : self._first_member[group + 1]]
 
     def of(self, group: int, assignor: str) -> GroupState:

@@ -158,7 +158,7 @@ def _beside_claims(of_topics: DataFrame, owned: DataFrame, *, has_positions: boo
 
 
 def _measure_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:
-    """One row per group: what the measures are of."""
+    """Return one row per group: what the measures are of."""
     members = inputs.members
     is_bad = [
         f"count_if({any_broken(member_rules())}) > 0",

@@ -101,7 +101,7 @@ def inspect_inputs(
 
 
 def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) -> DataFrame:
-    """One row per topic that has partitions; of one that is given twice the greater racks."""
+    """Return a row per topic that has partitions; of one that is given twice the greater racks."""
     more = ["replica_racks"] if is_racked else []
     if has_ids and "topic_id" in topics.columns:
         more.append("topic_id")

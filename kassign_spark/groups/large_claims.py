@@ -44,12 +44,12 @@ def code(partition: Column, topic_number: Column) -> Column:
 
 
 def partition_of(claim: Column) -> Column:
-    """The partition of a code, int."""
+    """Return the partition of a code, int."""
     return F.shiftright(claim, 32).cast("int")
 
 
 def topic_number_of(claim: Column) -> Column:
-    """The topic number of a code, int."""
+    """Return the topic number of a code, int."""
     return claim.bitwiseAND(F.lit(2**32 - 1)).cast("int")
 
 

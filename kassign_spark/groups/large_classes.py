@@ -63,7 +63,7 @@ def topic_classes(eligible: Eligible) -> Classes:
 
 
 def _subscriptions(eligible: Eligible) -> DataFrame:
-    """One row a different subscription: its least member names it."""
+    """Return a row per different subscription, named by its least member."""
     topics = F.sort_array(F.array_distinct("topics"))
     return (
         eligible.members.where(F.size("topics") > 0)
@@ -76,7 +76,7 @@ def _subscriptions(eligible: Eligible) -> DataFrame:
 
 
 def _classes(subscriptions: DataFrame, topics: DataFrame) -> DataFrame:
-    """One row per class, numbered by its first topic, with its topics and subscriptions."""
+    """Return one row per class, numbered by its first topic, with its topics and subscriptions."""
     in_group = Window.partitionBy(*GROUP_KEY)
     by_topic = (
         subscriptions.select(

@@ -27,7 +27,7 @@ class Names(NamedTuple):
     strings: pa.Array
 
     def take(self, codes: Longs) -> pa.Array:
-        """The strings of ``codes``; null for 0."""
+        """Return the strings of ``codes``; null for 0."""
         return self.strings.take(pa.array(codes - 1, mask=codes == 0))
 
     def split(self, *lengths: int) -> "list[Names]":
@@ -56,7 +56,7 @@ def utf_8_rank(strings: pa.Array) -> Longs:
 
 
 def key(high: Longs, low: Longs) -> Longs:
-    """Two small numbers in one, which sorts by the first and then the second."""
+    """Return two small numbers in one, which sorts by the first and then the second."""
     return high << _KEY_BITS | low
 
 
@@ -114,12 +114,12 @@ def starts(counts: Longs) -> Longs:
 
 
 def ranges(first: Longs, count: Longs) -> Longs:
-    """The numbers first, first + 1, ... of each range, one range after the other."""
+    """Return the numbers first, first + 1, ... of each range, one range after the other."""
     return np.repeat(first - starts(count)[:-1], count) + np.arange(count.sum())
 
 
 def _utf_16(strings: pa.Array) -> pa.Array:
-    """Keys that sort by UTF-16 code units; the strings themselves where those sort alike."""
+    """Return keys that sort by UTF-16 code units; the strings themselves where those sort alike."""
     data = strings.buffers()[2]
     if data is None or np.frombuffer(data, np.uint8).max(initial=0) < _FIRST_BYTE_OF_E000:
         return strings

@@ -52,11 +52,11 @@ class Paths:
         return members if self.had_patterns else members.drop("topics_pattern")
 
     def only(self) -> str | None:
-        """The path of all groups; None where it is not the same."""
+        """Return the path of all groups; None where it is not the same."""
         paths = {path for _, path in self._said}
         return paths.pop() if len(paths) == 1 else None
 
     def frame(self) -> DataFrame | None:
-        """All groups: cluster_id string, group_id string, path string; None: nothing was said."""
+        """Return all groups: cluster_id, group_id and path strings; None: none was noted."""
         frames = (groups.withColumn("path", F.lit(path)) for groups, path in self._said)
         return union_by_name(frames) if self._said else None

@@ -36,7 +36,7 @@ class RackBits:
     fits: bool
 
     def part(self, members: Longs, slots: Longs, topics: Longs) -> "RackBits":
-        """Those of some members and slots."""
+        """Return the racks of some members and slots."""
         count = np.diff(self.slot_start)[slots]
         return RackBits(
             self.member[members],

@@ -74,7 +74,7 @@ def fold(eligible: Eligible, *, regexes: bool = False, claims: bool = True) -> D
 
 
 def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
-    """The rows of kinds SUBSCRIPTION and TOPIC."""
+    """Return the rows of kinds SUBSCRIPTION and TOPIC."""
     lists = members.selectExpr(*GROUP_KEY, "list_number", "topics").distinct()
     on, known = [CLUSTER_ID, "topic"], eligible.topics
     # Of an outer explode Spark infers no filter, which would have the list shuffled once more.
@@ -97,7 +97,7 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
 
 
 def topic_rows(topics: DataFrame) -> DataFrame:
-    """Rows of kind TOPIC, of ``Eligible.topics`` beside the groups that read them."""
+    """Return rows of kind TOPIC, of ``Eligible.topics`` beside the groups that read them."""
     return rows(topics, TOPIC, GROUP_KEY, **_topic_values(topics))
 
 
@@ -110,7 +110,7 @@ def _topic_values(topics: DataFrame) -> dict[str, str]:
 
 
 def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
-    """Rows of kind MEMBER, of ``schemas.MEMBERS`` and list_number; with further texts, in SQL."""
+    """Return rows of kind MEMBER, from ``schemas.MEMBERS`` and list_number; more texts are SQL."""
     texts = ("group_instance_id", "rack_id", "assignor", *more_texts)
     listed, none = ", ".join(texts), ",".join(["null"] * len(texts))
     return rows(
@@ -125,17 +125,17 @@ def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
 
 
 def observed_rows(assignment: DataFrame) -> DataFrame:
-    """Rows of kind OBSERVED, of ``schemas.ASSIGNMENT``: what was seen, for a table of ``fold``."""
+    """Return rows of kind OBSERVED for a table of ``fold``, from ``schemas.ASSIGNMENT``."""
     return rows(assignment, OBSERVED, number="partition")
 
 
 def target_rows(target: DataFrame) -> DataFrame:
-    """Rows of kind TARGET, of ``schemas.TARGET``; place is the position, or -1."""
+    """Return rows of kind TARGET, of ``schemas.TARGET``; place is the position, or -1."""
     return rows(target, TARGET, number="partition", place="coalesce(position, -1)")
 
 
 def regex_rows(matches: DataFrame) -> DataFrame:
-    """Rows of kind REGEX, of ``regexes.match_regexes``: topic is the regex, texts its topics."""
+    """Return rows of kind REGEX, from ``match_regexes``: topic is the regex, texts its topics."""
     return rows(matches, REGEX, topic="topics_regex", texts="to_json(names)")
 
 

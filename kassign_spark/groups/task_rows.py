@@ -85,7 +85,7 @@ class TaskTable(NamedTuple):
         return np.flatnonzero(self.kind == kind)
 
     def group_columns(self, rows: Longs) -> dict[str, pa.Array]:
-        """cluster_id and group_id of rows."""
+        """Return cluster_id and group_id of rows."""
         return {
             "cluster_id": self.cluster.take(self.cluster.code[rows]),
             "group_id": self.group_name.take(self.group_name.code[rows]),
@@ -151,7 +151,7 @@ def member_places(read: TaskTable, member_keys: Longs, rows: Longs) -> Longs:
 
 
 def one_piece(function: Callable[[pa.Table], pa.Table]) -> Kernel:
-    """A kernel whose answer about a task is small enough for one piece."""
+    """Return a kernel whose answer about a task is small enough for one piece."""
     return partial(_as_pieces, function)
 
 

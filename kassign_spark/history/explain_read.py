@@ -173,7 +173,7 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
 
 
 def _heads(generations: pa.Table, group: Longs) -> Longs:
-    """The first record of each classic generation of consumers that has members.
+    """Return the first record of each classic generation of consumers that has members.
 
     Others of the same generation say that static members came back, under other ids.
     """
@@ -187,7 +187,7 @@ def _heads(generations: pa.Table, group: Longs) -> Longs:
 
 
 def rows_of(generation: Longs, kind: int | Longs, **filled: pa.Array | Longs) -> pa.Table:
-    """Rows to ask assignors with; a generation is a group.
+    """Return rows to ask assignors with; a generation is a group.
 
     What is not given is null, numbers are 0.
     """
@@ -228,7 +228,7 @@ def _lists_as_json(lists: pa.Array, bounds: Longs) -> pa.Array:
 
 
 def _encode_json(texts: pa.Array) -> pa.Array:
-    """Texts as JSON writes them; each different one is written once."""
+    """Return texts as JSON writes them; each different one is written once."""
     encoded = texts.dictionary_encode()
     written = pa.array([*map(json.dumps, encoded.dictionary.to_pylist()), "null"], pa.string())
     return written.take(pc.fill_null(encoded.indices, len(written) - 1))

@@ -187,7 +187,7 @@ def _since(table: pa.Table, offset: int) -> pa.Table:
 
 
 def _members(table: pa.Table, offset: int) -> pa.Table:
-    """Rows since an offset, and of the new protocol what held then."""
+    """Return rows since an offset, and of the new protocol what held then."""
     earlier = pc.and_(
         pc.less(table["offset"], offset), pc.is_in(table["record"], pa.array(["member", "target"]))
     )
@@ -237,7 +237,7 @@ def _owners(seen: View, cut: int) -> pa.Table:
 
 
 def _leaves(made: RebalanceRows, before: EarlierLog, cut: int) -> pa.Table:
-    """Clients that left up to the cut, and may yet come back."""
+    """Return clients that left up to the cut, and may yet come back."""
     seen, turned = made.seen, made.turned
     gone = turned.left_at <= cut
     rows, at = turned.left[gone], turned.left_at[gone]

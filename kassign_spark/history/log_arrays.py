@@ -88,7 +88,7 @@ class Records:
     head: Longs
 
     def after(self, group: Longs, offset: Longs) -> Longs:
-        """The first record of a group at an offset or later; the end of the group's: none."""
+        """Return a group's first record at an offset or later, or the end of its records."""
         offsets = distinct(self.offset)
         place = key(self.group, np.searchsorted(offsets, self.offset))
         return np.searchsorted(place, key(group, np.searchsorted(offsets, offset)))
@@ -161,7 +161,7 @@ class View:
 
 
 def distinct(numbers: Longs) -> Longs:
-    """The different ones in order; ``np.unique`` hashes them, which takes thrice as long."""
+    """Return the different values in order; ``np.unique`` hashes, and takes thrice as long."""
     ordered: Longs = np.sort(numbers)
     kept: Longs = ordered[run_ends(ordered)]
     return kept
@@ -176,7 +176,7 @@ def together(*columns: pa.ChunkedArray) -> list[Names]:
 
 
 def longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
-    """Numbers of a column."""
+    """Return numbers of a column."""
     filled = pc.fill_null(pc.cast(column, pa.int64()), null)
     return np.asarray(filled.to_numpy(), np.int64)
 
@@ -205,12 +205,12 @@ def run_ends(*columns: Longs) -> Flags:
 
 
 def flags(column: pa.ChunkedArray) -> Flags:
-    """The values of a boolean column without nulls."""
+    """Return the values of a boolean column without nulls."""
     return np.asarray(column.to_numpy(), bool)
 
 
 def times(column: pa.ChunkedArray) -> Longs:
-    """Microseconds since 1970."""
+    """Return microseconds since 1970."""
     return longs(pc.cast(column, TIME))
 
 

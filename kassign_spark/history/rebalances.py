@@ -120,7 +120,7 @@ def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
 
 
 def _of(log: Log, groups: pa.Array | pa.ChunkedArray, *, others: bool = False) -> Log:
-    """The log of some groups, or of all others."""
+    """Return the log of some groups, or of all others."""
     return Log(
         *(table.filter(pc.xor(pc.is_in(table["group_id"], groups), others)) for table in log)
     )

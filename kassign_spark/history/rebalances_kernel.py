@@ -106,7 +106,7 @@ def _moves(seen: View) -> Moves:
 
 
 def _grown(topic: Longs, partition: Longs, record: Longs) -> tuple[Longs, Longs]:
-    """Records and topics with a partition above all before, and those with the first ever."""
+    """Return records and topics with a partition above all earlier ones, or with their first."""
     order = np.lexsort((partition, record, topic))
     topic, partition, record = topic[order], partition[order], record[order]
     ends = run_ends(topic, record)
@@ -121,7 +121,7 @@ def _grown(topic: Longs, partition: Longs, record: Longs) -> tuple[Longs, Longs]
 
 
 def _grown_topics(seen: View, turned: Turnover, moves: Moves) -> tuple[Longs, Longs]:
-    """Records and topics that grew: also those that came to be while members waited for them."""
+    """Return records and topics that grew, or were created while members waited for them."""
     records = seen.records
     record, topic = moves.begun >> 32, moves.begun & ((1 << 32) - 1)
     later = ~records.is_first[record]
@@ -199,7 +199,7 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
     reason, detail = reasons(seen, turned, away, heads, (grown_at, grown), moves.handed_over)
 
     def beside(rows: Longs, record_of_value: Longs, values: pa.Array) -> pa.Array:
-        """Lists for each head, by member id, of values that stand beside rows of ``present``."""
+        """Return a list for each head, by member id, of the values beside rows of ``present``."""
         order = np.lexsort((present.member[rows], record_of_value))
         return _lists(record_of_value[order], values.take(pa.array(order)), heads)
 
@@ -249,7 +249,7 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
 
 
 def _protocols(seen: View) -> Longs:
-    """The protocol of each record as a place in ``_PROTOCOLS``; -1: not known."""
+    """Return the protocol of each record as a place in ``_PROTOCOLS``; -1: not known."""
     known = [-1, *(_KNOWN.get(name, -1) for name in seen.texts.strings.to_pylist())]
     return np.where(
         seen.records.is_consumer, _PROTOCOLS.index(CONSUMER), np.array(known)[seen.records.assignor]

@@ -174,7 +174,7 @@ def _cause(
 
 
 def _absences(rows: list[Row]) -> Iterator[Absence]:
-    """Clients that left in the storm and came back, each with the last time that it left."""
+    """Return clients that left in the storm and came back, each with the last time that it left."""
     gone: dict[Client, list[tuple[int, str]]] = {}
     default = Timeouts().session_timeout_ms
     for place, row in enumerate(rows):
@@ -191,7 +191,7 @@ def _absences(rows: list[Row]) -> Iterator[Absence]:
 
 
 def _find_timeout(absences: list[Absence]) -> int | None:
-    """A session timeout, in whole seconds, that all who were only away are back within."""
+    """Return the session timeout, in whole seconds, within which all returning clients are back."""
     longest = max((a.milliseconds for a in absences if a.kind != c.TOO_SLOW), default=None)
     return None if longest is None else (longest // 1000 + 1) * 1000
 

@@ -250,7 +250,7 @@ def _assigned_in(
 
 
 def _identities(group: Longs, member: Longs, members: Members) -> Longs:
-    """The identity of each member that is named beside its group."""
+    """Return the identity of each member that is named beside its group."""
     static = np.flatnonzero(members.instance)
     if not len(static):
         return member

@@ -135,7 +135,7 @@ def _size_refusals(inputs: Inputs) -> DataFrame:
 
 
 def too_large(problem: str, number: str) -> tuple[str, str]:
-    """A group with more than a limit allows: the problem, and its detail, in SQL."""
+    """Return the problem and the detail, in SQL, of a group beyond a limit."""
     column, reason = TOO_LARGE[problem]
     about = f"table members, column {column}: group {{}} {reason}; leave it out"
     return problem, sql_sentence(about, sql_quoted("group_id"), f"format_number({number}, 0)")

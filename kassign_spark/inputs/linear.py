@@ -50,7 +50,7 @@ def may_not_end(pattern: str) -> bool:
 
 
 def may_not_end_in_sql(pattern: str) -> str:
-    """``may_not_end`` of a column, in SQL; null where it is null."""
+    """Return ``may_not_end`` of a column, in SQL; null where it is null."""
     groups = f"if(contains({pattern}, '|'), regexp_count({pattern}, r'{_GROUP}'), 0)"
     most = f"if(rlike({pattern}, r'{_IRREGULAR}'), {_IRREGULAR_REPEATS}, {_REPEATS})"
     return (
@@ -72,7 +72,7 @@ def compile_pattern(pattern: str) -> str:
 
 
 def match_each(patterns: pa.Array, names: pa.Array) -> pa.Array:
-    """``matching`` of each pattern among its names: array<string>, null: there is no answer."""
+    """Call ``matching`` for each pattern and its names: array<string>; null: no answer."""
     rows = []
     for pattern, of_cluster in zip(patterns.to_pylist(), names, strict=True):
         names_of_cluster = of_cluster.values if of_cluster.is_valid else pa.array([], pa.string())
@@ -125,7 +125,7 @@ def _closing(pattern: str, position: int) -> int | None:
 
 
 def _structure(pattern: str) -> Iterator[tuple[int, str, int]]:
-    """Each bracket and bar that is no literal: its place, and within how many brackets it is."""
+    """Return the place and the depth of each bracket and bar that is no literal."""
     position = depth = 0
     while position < len(pattern):
         char = pattern[position]

@@ -29,7 +29,7 @@ def refuse_unknown(names: DataFrame, given_names: Sequence[str], *, noun: str) -
 
 
 def _nearest(names: DataFrame, name: str) -> list[str]:
-    """The names with the fewest changes of a letter between; a part of a name counts as near."""
+    """Return the names that the fewest changed letters give; a part of a name counts as near."""
     contains: Column = F.instr(F.lower("name"), name.lower()) > 0
     rows = (
         names.where("name IS NOT NULL")

@@ -70,7 +70,7 @@ def with_regex_topics(members: DataFrame, topics: DataFrame) -> DataFrame:
 
 
 def _problems(regexes: pa.Array) -> pa.Array:
-    """``re2j.problem`` of each regex; members of a group mostly have the same."""
+    """Call ``re2j.problem`` for each different regex; members of a group mostly have the same."""
     seen = {
         regex: re2j.problem(regex) for regex in regexes.unique().to_pylist() if regex is not None
     }
@@ -78,7 +78,7 @@ def _problems(regexes: pa.Array) -> pa.Array:
 
 
 def _matching(regexes: pa.Array, names: pa.Array) -> pa.Array:
-    """``re2j.matching`` of each regex of a cluster among the cluster's names."""
+    """Call ``re2j.matching`` for each regex of a cluster and the cluster's names."""
     lists = []
     for regexes_of_cluster, of_cluster in zip(regexes.to_pylist(), names, strict=True):
         by_regex = {

@@ -64,7 +64,7 @@ def sql_sentence(template: str, *values: str) -> str:
 
 
 def member_rules() -> list[Rule]:
-    """Rules over ``schemas.MEMBERS``, patterns resolved: one that is left is unusable."""
+    """Return rules over ``schemas.MEMBERS``, patterns resolved: one that is left is unusable."""
     return [
         *(name_rule(column) for column in ("group_id", "member_id")),
         Rule(
@@ -144,12 +144,12 @@ def member_rules() -> list[Rule]:
 
 
 def is_consumer_group() -> Column:
-    """``IS_CONSUMER_GROUP``."""
+    """Return ``IS_CONSUMER_GROUP`` as a column."""
     return F.expr(IS_CONSUMER_GROUP)
 
 
 def rules_of_topics(topics: DataFrame) -> list[Rule]:
-    """Rules over ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``, whichever ``topics`` is."""
+    """Return the rules over ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``."""
     names = [name_rule("topic"), _topic_name_rule()]
     if "num_partitions" in topics.columns:
         return [*names, *_count_rules("num_partitions", PARTITIONS_OF_A_TOPIC)]
@@ -157,7 +157,7 @@ def rules_of_topics(topics: DataFrame) -> list[Rule]:
 
 
 def owned_rules(*, names: bool = True, has_positions: bool = False) -> list[Rule]:
-    """Rules over ``schemas.OWNED``; without ``names`` for who looks at each topic's name once.
+    """Return the rules over ``schemas.OWNED``; without ``names`` but for the topic's name.
 
     ``has_positions``: it is ``schemas.OWNED_IN_ORDER``.
     """

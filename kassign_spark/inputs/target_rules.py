@@ -25,12 +25,12 @@ _PARTITION_KEY = [*GROUP_KEY, "topic", "partition"]
 
 
 def target_rules() -> list[Rule]:
-    """Rules over ``schemas.TARGET``."""
+    """Return rules over ``schemas.TARGET``."""
     return owned_rules(has_positions=True)
 
 
 def topic_id_rules() -> list[Rule]:
-    """Rules over ``topics.topic_id``."""
+    """Return rules over ``topics.topic_id``."""
     return [
         Rule(
             "topic_id_unknown",
@@ -43,7 +43,7 @@ def topic_id_rules() -> list[Rule]:
 
 
 def regex_rules() -> list[Rule]:
-    """Rules over ``members.topics_regex``, which has its problem beside it."""
+    """Return rules over ``members.topics_regex``, which has its problem beside it."""
     return [
         Rule(
             "topics_regex_refused",

@@ -28,7 +28,7 @@ _ADDRESS = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,\[\]]+):[0-9]{1,5}")
 
 @contextlib.contextmanager
 def admin_client(bootstrap_server: str, properties: Mapping[str, str]) -> Iterator[Any]:
-    """A connected client; what goes wrong with it is one ClusterError without the cause's text.
+    """Open a connected client; any failure is one ClusterError without the cause's text.
 
     Each call of it ends in time, whatever the other side does: kafka-python waits without a limit
     for the end of a TLS handshake, and for brokers that it connects to later.
@@ -223,7 +223,7 @@ def _explain_error(error: Exception, *, connected: bool, login: bool) -> str:
 
 @contextlib.contextmanager
 def _silenced(name: str) -> Iterator[None]:
-    """No record of a library's loggers: ours is the one message, and theirs show settings."""
+    """Drop the records of a library's loggers: we print one message, and theirs show settings."""
     existing = [name, *(n for n in logging.root.manager.loggerDict if n.startswith(f"{name}."))]
     levels = {logger: logging.getLogger(logger).level for logger in existing}
     for logger in levels:

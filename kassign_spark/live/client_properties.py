@@ -137,7 +137,7 @@ def _can_be_named(key: str) -> bool:
 
 
 def _find_unsupported(keys: Iterable[str]) -> list[str]:
-    """A problem for each key that has a name, and one for all others."""
+    """Return a problem for each key that has a name, and one for all others."""
     keys = sorted(keys)
     problems = [f"{key} is not supported" for key in keys if _can_be_named(key)]
     return [*problems, *filter(None, [_name_lines(keys)])]
@@ -189,7 +189,7 @@ def admin_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Lines without comments and blank ones, continuations joined, each with its number."""
+    """Yield lines without comments and blank ones, continuations joined, each with its number."""
     lines: list[tuple[int, str]] = []
     continued = False
     for number, natural in enumerate(re.split(r"\r\n|\r|\n", text), 1):
@@ -252,7 +252,7 @@ def _sasl_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str
 
 
 def _tls_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """An SSL context: it takes inline certificates too, and does not show the key's password."""
+    """Return an SSL context; it takes inline certificates too, and hides the key's password."""
     problems = []
     check = properties.pop("ssl.endpoint.identification.algorithm", "https").lower()
     if check not in ("", "https"):

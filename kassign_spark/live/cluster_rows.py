@@ -20,14 +20,14 @@ class Omission(NamedTuple):
 
 
 def racks_of(brokers: Iterable[Mapping[str, Any]]) -> dict[int, str | None]:
-    """The racks of brokers; a fenced one is down: it coordinates nothing, and no client sees it."""
+    """Return the racks of brokers without fenced ones, which are down: no client sees them."""
     return {b["broker_id"]: b["rack"] or None for b in brokers if not b.get("is_fenced")}
 
 
 def topic_rows(
     described: Iterable[dict[str, Any]], racks: Mapping[int, str | None], cluster_id: str | None
 ) -> tuple[list[Row], list[Omission]]:
-    """Rows of ``topics`` by name, and topics without partitions that can be seen."""
+    """Return rows of ``topics`` by name, and topics without partitions that can be seen."""
     has_racks = any(racks.values())
     rows: list[Row] = []
     omitted = []
@@ -47,12 +47,12 @@ def topic_rows(
 
 
 def _leader_first(partition: Mapping[str, Any]) -> list[int]:
-    """Brokers with a replica: the leader, then the others in their order."""
+    """Return brokers with a replica: the leader, then the others in their order."""
     return sorted(partition["replica_nodes"], key=lambda node: node != partition["leader_id"])
 
 
 def leader_rows(described: Iterable[dict[str, Any]], cluster_id: str | None) -> list[Row]:
-    """Rows of ``leaders``: of the topic whose leaders coordinate the groups."""
+    """Return rows of ``leaders``: of the topic whose leaders coordinate the groups."""
     return [
         (cluster_id, OFFSETS_TOPIC, partition["partition_index"], partition["leader_id"])
         for topic in described
@@ -74,7 +74,7 @@ def topics_of(members: Sequence[Row], owned: Sequence[Row]) -> dict[str, set[str
 def group_rows(
     groups: Iterable[ClassicGroup], cluster_id: str | None
 ) -> tuple[list[Row], list[Row]]:
-    """Rows of ``members`` and of ``owned``, from descriptions of stable groups."""
+    """Return rows of ``members`` and of ``owned``, from descriptions of stable groups."""
     members: list[Row] = []
     owned: list[Row] = []
     for group in groups:

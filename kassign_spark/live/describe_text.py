@@ -130,7 +130,7 @@ def read_groups(text: Text, group_id: str | None = None) -> tuple[list[Section],
 
 
 def parse_assignment(cell: str, row: Row) -> list[tuple[str, int]] | None:
-    """Partitions of a cell: ``orders(0,1), refunds(2)`` or, from 4.0, ``orders:0,1;refunds:2``.
+    """Read a cell's partitions: ``orders(0,1), refunds(2)`` or, from 4.0, ``orders:0,1;refunds:2``.
 
     None: the tool left their topics out, as 3.8 does.
 
@@ -162,7 +162,7 @@ def _remark(where: str, line: str) -> Remark | None:
 
 
 def _columns(line: str, where: str) -> tuple[str, ...] | None:
-    """The columns of a header; None of any other line.
+    """Return the columns of a header; None of any other line.
 
     Raises:
         InputError: a column is unknown or there twice, or the columns are those of no table.
@@ -190,7 +190,7 @@ def _header(line: str, where: str, columns: tuple[str, ...], group_id: str | Non
 
 
 def _cells(line: str, where: str, header: _Header) -> dict[str, str]:
-    """Cells by where the header's begin or, if they do not fit, by blanks.
+    """Return cells by where the header's begin or, if they do not fit, by blanks.
 
     A number or a coordinator can be wider than its column, and blanks get lost on the way.
     """
@@ -223,7 +223,7 @@ def _below(line: str, starts: tuple[int, ...]) -> list[str]:
 
 @cache
 def _by_blanks(columns: tuple[str, ...]) -> re.Pattern[str]:
-    """Cells with blanks between them; where two names meet, neither may have any inside."""
+    """Return cells with blanks between them; where two names meet, neither may have any inside."""
     parts = []
     for place, column in enumerate(columns):
         names = column in ("GROUP", "CONSUMER-ID") and {"GROUP", "CONSUMER-ID"} & {

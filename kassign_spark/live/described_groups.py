@@ -78,7 +78,7 @@ class DescribedGroup:
         return sorted(claims)
 
     def reason_to_omit(self) -> str | None:
-        """Why its rows would be none of a settled group; None: they are."""
+        """Return why the rows are not those of a settled group; None: they are."""
         names = set(self.members or ()) | {member for member, _, _ in self.owned()}
         is_settled = self.has_epochs or (
             "rebalancing" not in self.remarks.values() and self.state in (None, "Stable")
@@ -175,7 +175,7 @@ def _member(row: Row) -> Member:
 
 
 def _epoch(cell: str, row: Row) -> int:
-    """Negative ones are of members that are away."""
+    """Return the epoch of a member; negative ones are of members that are away."""
     where = f"{row.where}, column CURRENT-EPOCH"
     epoch = whole_number(cell.removeprefix("-"), where, 2**31 - 1)
     return -epoch if cell.startswith("-") else epoch

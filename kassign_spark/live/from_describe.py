@@ -130,7 +130,7 @@ def _target(group: DescribedGroup, cluster_id: str | None) -> list[Row]:
 def _topics(
     groups: Sequence[DescribedGroup], described: dict[str, DescribedTopic] | None
 ) -> list[Row]:
-    """Those that are described, and of the others what the groups' texts show."""
+    """Return the described topics, and of others what the groups' texts show."""
     known = described or {}
     rows: dict[str, Row] = {}
     for name, topic in known.items():

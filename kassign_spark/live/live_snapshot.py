@@ -184,7 +184,7 @@ def read_topics(
 
 
 def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
-    """The rows as DataFrames; ``cluster_id`` is absent where none was asked for.
+    """Return the rows as DataFrames; ``cluster_id`` is absent where none was asked for.
 
     So are the columns and the table of the new protocol where no such group was read.
     """

@@ -37,7 +37,7 @@ class Text(NamedTuple):
     at: datetime
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """Lines that say something, from 1: none of a log, a trace or a prompt."""
+        """Yield lines with their numbers, from 1, without those of a log, a trace or a prompt."""
         for number, line in enumerate(self.lines, 1):
             if not _AROUND.match(line):
                 yield number, line
@@ -83,7 +83,7 @@ def read_text(path: str) -> Text:
 
 
 def whole_number(text: str, where: str, largest: int) -> int:
-    """A cell as a number from 0.
+    """Return a cell as a number from 0.
 
     Raises:
         InputError: it is none, or larger; ``where`` begins the text.

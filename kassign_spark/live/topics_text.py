@@ -68,7 +68,7 @@ def read_described_topics(text: Text) -> dict[str, DescribedTopic]:
 
 
 def leaders_of_offsets(topics: dict[str, DescribedTopic]) -> list[tuple[str, int, int | None]]:
-    """Topic, partition and leader of the topic whose leaders coordinate the groups."""
+    """Return topic, partition and leader of the topic whose leaders coordinate the groups."""
     topic = topics.get(OFFSETS_TOPIC)
     leaders = {} if topic is None else topic.leaders
     return [(OFFSETS_TOPIC, partition, leaders[partition]) for partition in sorted(leaders)]

@@ -29,7 +29,7 @@ _MESSAGES = {
 
 
 def commits(records: Records) -> list[Part]:
-    """Rows of ``commits``, of either kind of record."""
+    """Return rows of ``commits``, of either kind of record."""
     present, values, _ = records
     has_id = "topic_id" in values
     return records.parts(
@@ -42,7 +42,7 @@ def commits(records: Records) -> list[Part]:
 
 
 def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[UnreadMessages]]:
-    """Rows of ``generations``, ``log_members`` and ``log_assignment`` of classic groups."""
+    """Return rows of ``generations``, ``log_members`` and ``log_assignment`` of classic groups."""
     present, values, tombstones = records
     source = present.batch.values
     members = items(values["members"])
@@ -113,7 +113,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
 
 
 def subscriptions(records: Records) -> Part:
-    """Rows of ``subscriptions``."""
+    """Return rows of ``subscriptions``."""
     present, values, _ = records
     source, members = present.batch.values, items(values["members"])
     row = members.rows()

@@ -10,18 +10,18 @@ from kassign_spark.log.values import ids, lists_of_texts, not_negative, texts
 
 
 def epochs(records: Records) -> list[Part]:
-    """Rows of ``generations``: group epochs."""
+    """Return rows of ``generations``: group epochs."""
     generation = records.values["generation"]
     return records.parts(log_schemas.GENERATIONS, {"group_type": "consumer"}, generation=generation)
 
 
 def targets(records: Records) -> list[Part]:
-    """Rows of ``log_targets``: epochs of targets."""
+    """Return rows of ``log_targets``: epochs of targets."""
     return records.parts(log_schemas.LOG_TARGETS, {}, generation=records.values["generation"])
 
 
 def topics(records: Records) -> list[Part]:
-    """Rows of ``log_topics``, one per topic."""
+    """Return rows of ``log_topics``, one per topic."""
     present, values, tombstones = records
     source = present.batch.values
     listed = items(values["topics"])
@@ -40,13 +40,13 @@ def topics(records: Records) -> list[Part]:
 
 
 def regexes(records: Records) -> list[Part]:
-    """Rows of ``log_regexes``."""
+    """Return rows of ``log_regexes``."""
     listed = lists_of_texts(records.present.batch.values, items(records.values["topics"]))
     return records.parts(log_schemas.LOG_REGEXES, {}, topics=listed)
 
 
 def members(records: Records) -> list[Part]:
-    """Rows of ``log_members``: members as they joined or changed."""
+    """Return rows of ``log_members``: members as they joined or changed."""
     source, values = records.present.batch.values, records.values
     named = ("group_instance_id", "rack_id", "client_id", "client_host", "topics_regex", "assignor")
     return records.parts(
@@ -60,14 +60,14 @@ def members(records: Records) -> list[Part]:
 
 
 def target_members(records: Records) -> list[Part]:
-    """Rows of ``log_members`` and ``log_assignment``: what members are to have."""
+    """Return rows of ``log_members`` and ``log_assignment``: what members are to have."""
     return records.parts(log_schemas.LOG_MEMBERS, {"record": "target"}) + _owned_parts(
         records, "target"
     )
 
 
 def current_members(records: Records) -> list[Part]:
-    """Rows of ``log_members`` and ``log_assignment``: what members have, and are to give up."""
+    """Return rows of ``log_members``, and of ``log_assignment``: what members have and give up."""
     values = records.values
     numbered = pa.array(list(MEMBER_STATES), pa.int64())
     state = pa.compute.index_in(pa.array(values["state"]), numbered)
@@ -83,7 +83,7 @@ def current_members(records: Records) -> list[Part]:
 
 
 def _owned_parts(records: Records, *roles: str, **generation: pa.Array) -> list[Part]:
-    """Rows of ``log_assignment`` from lists of topic ids of these names."""
+    """Return rows of ``log_assignment`` from lists of topic ids of these names."""
     present, values, _ = records
     member = {
         "group_id": present.text("group_id"),

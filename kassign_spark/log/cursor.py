@@ -29,7 +29,7 @@ _PADDING = 8
 
 
 def distinct(numbers: Ints) -> list[int]:
-    """The different ones among numbers of 16 bits, ascending."""
+    """Return the different numbers of 16 bits, ascending."""
     values: list[int] = (np.flatnonzero(np.bincount(numbers + _INT16)) - _INT16).tolist()
     return values
 
@@ -68,7 +68,7 @@ class Bytes:
         }
 
     def within(self, span: Span) -> "Bytes":
-        """The same bytes, of which each row is a span; an absent one is empty."""
+        """Return the same bytes, of which each row is a span; an absent one is empty."""
         inner = copy(self)
         inner.start = span.start
         inner.end = span.start + np.maximum(span.length, 0)
@@ -85,7 +85,7 @@ class Cursors:
         self.wrong = np.zeros(len(position), dtype=np.int8)
 
     def at(self, rows: Ints) -> "Cursors":
-        """Cursors of some rows, to be put back by ``back``."""
+        """Return cursors of some rows, to be put back by ``back``."""
         some = Cursors(self.source, self.position[rows], self.end[rows])
         some.wrong = self.wrong[rows]
         return some

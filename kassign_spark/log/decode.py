@@ -132,7 +132,7 @@ def _other(number: int, rows: Ints) -> UnreadMessages:
 
 
 def _unread(batch: RawRecords, unread: UnreadMessages) -> pa.Table:
-    """One row each, with the group where the key has it: all keys begin with it."""
+    """Return a row per key, with the group, with which all keys begin."""
     schema = ARROW_SCHEMAS[log_schemas.EACH_UNREAD.name]
     rows = unread.rows
     if not len(rows):

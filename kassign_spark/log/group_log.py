@@ -171,7 +171,7 @@ def sent_subscriptions(records: DataFrame) -> DataFrame:
 
 
 def _declare_columns(records: DataFrame) -> DataFrame:
-    """The columns of raw records; those that may be null have to be there all the same.
+    """Return the columns of raw records; those that may be null have to be there all the same.
 
     Whoever reads the log of a cluster leaves groups of its own in it; those are left out.
     """

@@ -51,7 +51,7 @@ _WHY = {
 
 
 def kafka_options(bootstrap_server: str, properties: Mapping[str, str]) -> dict[str, str]:
-    """Options of Spark's Kafka source from an address and a Java client's properties.
+    """Return options of Spark's Kafka source from an address and a Java client's properties.
 
     Raises:
         SettingsError: the properties name a cluster of their own, or a line is not a key=value.

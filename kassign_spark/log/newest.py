@@ -101,7 +101,7 @@ def newest_state(
 
 
 def _newest(records: DataFrame) -> DataFrame:
-    """The last record of each key: what compaction will leave."""
+    """Return the last record of each key: what compaction will leave."""
     columns = [name for name in records.columns if name != "key"]
     last: Column = F.max_by(F.struct(*columns), "offset")
     # A key of an unknown type may have been one of them.
@@ -112,7 +112,7 @@ def _newest(records: DataFrame) -> DataFrame:
 def _reasons(
     groups: DataFrame, members: DataFrame, unread: DataFrame, consumer_groups: bool
 ) -> DataFrame:
-    """Each group of the log, why it is left out (null: it is not), and what of it is unread."""
+    """Return each group of the log, why it is left out, if it is, and its unread records."""
     damage = unread.groupBy("group_id").agg(
         F.collect_list(F.struct("kind", "reason", "count")).alias("unread")
     )
@@ -145,7 +145,7 @@ def _reasons(
 
 
 def _classic(groups: DataFrame, members: DataFrame, subscriptions: DataFrame) -> DataFrame:
-    """Rows of ``members`` of classic groups."""
+    """Return rows of ``members`` of classic groups."""
     of_group = groups.where("group_type = 'classic'").select("group_id", "assignor", "leader")
     columns = ("group_instance_id", "topics", "generation", "member_seq", "assignor")
     of_members = members.where("record = 'group'").drop("assignor")
@@ -163,7 +163,7 @@ def _classic(groups: DataFrame, members: DataFrame, subscriptions: DataFrame) ->
 
 
 def _consumer(groups: DataFrame, members: DataFrame) -> DataFrame:
-    """Rows of ``members`` of groups of the new protocol."""
+    """Return rows of ``members`` of groups of the new protocol."""
     of_group = groups.where("group_type = 'consumer'").select("group_id")
     epochs = members.where("record = 'current'").select(*_OF_MEMBER, "generation")
     members_of_groups = members.where("record = 'member'").join(of_group, "group_id", "left_semi")
@@ -190,7 +190,7 @@ def _consumer(groups: DataFrame, members: DataFrame) -> DataFrame:
 
 
 def _name_topics(assignment: DataFrame, topics: DataFrame) -> DataFrame:
-    """Partitions with their topics' names; without those of topics that exist no more."""
+    """Return partitions with their topics' names; without those of topics that exist no more."""
     names = topics.where("topic_id IS NOT NULL").select("topic_id", F.col("topic").alias("name"))
     return (
         assignment.join(F.broadcast(names), "topic_id", "left")

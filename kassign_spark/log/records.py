@@ -74,11 +74,11 @@ class Rows(NamedTuple):
     is_tombstone: bool
 
     def text(self, name: str) -> pa.Array:
-        """A text of the keys."""
+        """Return a text column of the keys."""
         return texts(self.batch.keys, spans(self.key[name]))
 
     def times(self, milliseconds: Ints | None = None) -> pa.Array:
-        """Times of the records' own, or these where they are ones."""
+        """Return these times, or the records' own where these are none."""
         at = self.batch.at[self.record]
         if milliseconds is not None:
             is_time = (milliseconds >= 0) & (milliseconds <= _LAST_MS)
@@ -90,7 +90,7 @@ class Rows(NamedTuple):
         return self.batch.offset.take(pa.array(self.record))
 
     def place(self) -> dict[str, Any]:
-        """The columns that say where a record stands."""
+        """Return the columns that say where a record stands."""
         return {
             "partition": self.batch.partition.take(pa.array(self.record)),
             "offset": self.offsets(),
@@ -99,7 +99,7 @@ class Rows(NamedTuple):
         }
 
     def part(self, table: Table, **columns: Any) -> Part:
-        """Rows of ``table``, one per record: what the keys say, the place, and these columns."""
+        """Return a row of ``table`` per record: its key, its place, and these columns."""
         of_key = {
             name: self.text(name) if isinstance(value, Span) else value
             for name, value in self.key.items()
@@ -116,7 +116,7 @@ class Records(NamedTuple):
     tombstones: Rows
 
     def parts(self, table: Table, of_all: Mapping[str, str], /, **of_present: Any) -> list[Part]:
-        """Rows of ``table``, one per record; those of tombstones lack ``of_present``."""
+        """Return rows of ``table``, one per record; those of tombstones lack ``of_present``."""
         return [
             self.present.part(table, **of_all, **of_present),
             self.tombstones.part(table, **of_all),
@@ -138,7 +138,7 @@ class Records(NamedTuple):
 
 
 def part(table: Table, record: Ints, /, **columns: Any) -> Part:
-    """Rows of ``table``: arrays or one value for all by column; what is not given is null."""
+    """Return rows of ``table``, by column an array or one value for all; other columns are null."""
     schema = ARROW_SCHEMAS[table.name]
     assert columns.keys() <= set(schema.names)
     arrays = [_array(columns.get(field.name), field.type, len(record)) for field in schema]
@@ -148,7 +148,7 @@ def part(table: Table, record: Ints, /, **columns: Any) -> Part:
 def expand_assigned(
     record: Ints, lists: Items, topics: Mapping[str, pa.Array], role: str, **of_row: pa.Array
 ) -> Part:
-    """Rows of ``log_assignment`` from lists of topics, each with its partitions.
+    """Return rows of ``log_assignment`` from lists of topics, each with its partitions.
 
     Args:
         record: the record of each list.
@@ -171,7 +171,7 @@ def expand_assigned(
 
 
 def repeat_columns(columns: Mapping[str, Any], row: Ints) -> dict[str, Any]:
-    """Columns for the elements of lists, which are of these rows; one value for all stays."""
+    """Repeat columns for the elements of these rows' lists; one value for all stays."""
     rows = pa.array(row)
     return {
         name: column.take(rows) if isinstance(column, pa.Array) else column

@@ -60,7 +60,7 @@ class Struct:
     open: bool = True
 
     def least(self, version: int) -> int:
-        """The bytes that one takes at least."""
+        """Return the least bytes that one takes."""
         flexible = version >= self.flexible
         sizes = [_least(f, flexible) for f in self.fields if f.since <= version <= f.until]
         return sum(sizes) + (flexible and self.open)
@@ -271,7 +271,7 @@ def _read_numbers(cursors: Cursors, counts: Ints) -> Items:
 
 
 def _steps(cursors: Cursors, counts: Ints) -> Iterator[Ints]:
-    """The rows that have a first element, a second one, and so on, while they are not broken."""
+    """Yield the rows that have a first element, a second one, and so on, until they break."""
     rows = np.flatnonzero(counts > 0)
     step = 0
     while len(rows):

@@ -18,7 +18,7 @@ class Items:
     columns: "Columns"
 
     def rows(self) -> Ints:
-        """The row that each element belongs to."""
+        """Return the row that each element belongs to."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def __getitem__(self, name: str) -> "Column":

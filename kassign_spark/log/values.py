@@ -13,7 +13,7 @@ _ID_BYTES, _ID_TEXT = 16, 22
 
 
 def binary(source: Bytes, span: Span) -> pa.Array:
-    """The bytes of spans in the order of their bytes; null where the length is -1.
+    """Return the bytes of spans in the order of their bytes; null where the length is -1.
 
     The spans and the gaps between them are one array over the bytes as they are; taking every
     second of its values copies each span at once.
@@ -36,7 +36,7 @@ def binary(source: Bytes, span: Span) -> pa.Array:
 
 
 def texts(source: Bytes, span: Span) -> pa.Array:
-    """The texts of spans, as ``binary``; bytes that are no UTF-8 are replaced, as Java does."""
+    """Return the texts of spans, as ``binary``; bytes that are not UTF-8 become what Java reads."""
     raw = binary(source, span)
     try:
         return raw.cast(pa.string())
@@ -47,7 +47,7 @@ def texts(source: Bytes, span: Span) -> pa.Array:
 
 
 def lists_of_texts(source: Bytes, lists: Items, is_present: Bools | None = None) -> pa.Array:
-    """Lists of texts; null where not ``there`` (such a list must be empty)."""
+    """Return lists of texts; null where not ``there`` (such a list must be empty)."""
     offsets = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lists.counts)])
     values = texts(source, spans(lists[""]))
     mask = None if is_present is None else pa.array(~is_present)
@@ -55,7 +55,7 @@ def lists_of_texts(source: Bytes, lists: Items, is_present: Bools | None = None)
 
 
 def ids(source: Bytes, span: Span) -> pa.Array:
-    """Ids as Kafka writes them, base64 for URLs; null where the id is zero or not there."""
+    """Return ids as Kafka writes them, base64 for URLs; null where the id is zero or not there."""
     is_present = span.length == _ID_BYTES
     if not is_present.any():
         return pa.nulls(len(is_present), pa.string())
@@ -79,7 +79,7 @@ def ids(source: Bytes, span: Span) -> pa.Array:
 
 
 def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column as one array."""
+    """Return a column as one array."""
     if isinstance(column, pa.ChunkedArray):
         array = column.combine_chunks()
         return array if isinstance(array, pa.Array) else pa.array([], column.type)
@@ -87,6 +87,6 @@ def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def not_negative(values: Column) -> pa.Array:
-    """Numbers of 32 bits, of which a negative one means none."""
+    """Return numbers of 32 bits, of which a negative one means none."""
     plain = numbers(values)
     return pa.array(plain, mask=plain < 0).cast(pa.int32())

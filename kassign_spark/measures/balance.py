@@ -121,7 +121,7 @@ def _check_weighed(measured: DataFrame) -> DataFrame:
 
 
 def _without_unknown(counted: DataFrame, known: _Inputs) -> DataFrame:
-    """Null for what cannot be known of these inputs."""
+    """Set to null what these inputs cannot tell."""
     unknown = ["kept_count", "moved_count", "moved_weight"] if known.owned is None else []
     if known.racks is None:
         unknown.append("cross_rack_count")

@@ -78,7 +78,7 @@ def judge(
 
 
 def _sums(key: Longs, values: Longs) -> Longs:
-    """The values of each key, keys dense from 0, added up as whole numbers."""
+    """Return the values of each key, keys dense from 0, added up as whole numbers."""
     total = np.zeros(key.max(initial=-1) + 1, np.int64)
     np.add.at(total, key, values)
     return total

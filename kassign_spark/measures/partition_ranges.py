@@ -63,7 +63,7 @@ def with_ranges(partitions: DataFrame, keys: list[str], *, limit: int) -> DataFr
 
 
 def _ranges(partitions: Column) -> Column:
-    """Ranges of a sorted array without duplicates: a range begins and ends beside a gap."""
+    """Return ranges of a sorted array without duplicates: a range begins and ends beside a gap."""
 
     def has_neighbour(index: Column, value: Column) -> Column:
         return F.coalesce(F.get(partitions, index) == value, F.lit(False))

@@ -55,7 +55,7 @@ def plan_violations(
     topics: DataFrame,
     owned: DataFrame | None = None,
 ) -> DataFrame:
-    """Like ``violations``, with rule `unknown_topic`: subscribed to, not in table topics."""
+    """Do as ``violations``, with rule `unknown_topic`: subscribed to, not in table topics."""
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs, assigned = conform_inputs(members, topics, owned), conform(assignment, ASSIGNMENT)
     tasks = tasks_of(assigned, inputs.members, inputs.owned)
@@ -116,6 +116,6 @@ def _with_details(broken: DataFrame) -> DataFrame:
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
-    """Partitions of each topic; what no topic has, such as a negative number, is left out."""
+    """Return the partition count of each topic, without impossible counts such as negative ones."""
     sizes = fold_topics(topics, bad_row="false").select("cluster_id", "topic", "num_partitions")
     return sizes.where(F.col("num_partitions").between(0, PARTITIONS_OF_A_TOPIC))

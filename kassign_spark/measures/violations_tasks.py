@@ -64,7 +64,7 @@ def broken_in_tasks(
 
 
 def subscriptions(members: DataFrame) -> DataFrame:
-    """Topics that members of a group subscribe to; those of several lists more than once."""
+    """Return topics that members of a group subscribe to; those of several lists more than once."""
     lists = members.select(*GROUP_KEY, F.array_distinct("topics").alias("topics")).distinct()
     return lists.select(*GROUP_KEY, F.explode("topics").alias("topic"))
 
@@ -131,7 +131,7 @@ def _twice(rows: TaskTable, partition: Longs, has_partition: Flags) -> _Found:
 
 
 def _missing(rows: TaskTable, known: Longs, partition: Longs, size: Longs) -> _Found:
-    """Ranges of partitions that are with nobody, of topics with fewer partitions than they have."""
+    """Return ranges of partitions without an owner, of topics that lack some."""
     topics = rows.rows_of(SUBSCRIBED)
     topics = topics[(size[topics] > 0) & (rows.topic[topics] > 0)]
     topics = topics[np.unique(_topic_key(rows, topics), return_index=True)[1]]

@@ -145,7 +145,7 @@ def weigh(
 
 
 def _whole(weight: Doubles, group: Longs, groups: int) -> tuple[Doubles, Doubles]:
-    """Whole numbers whose sums are exact, and of each group by what it was multiplied."""
+    """Return whole numbers, whose sums are exact, and the factor of each group."""
     most = np.zeros(groups)
     np.maximum.at(most, group, weight)
     count = np.bincount(group, minlength=groups)

@@ -72,7 +72,7 @@ def assign_on_paths(
     settings: Settings = Settings(),
     paths: Paths | None = None,
 ) -> DataFrame:
-    """Like ``assign``, and record in ``paths`` which engine computes each group."""
+    """Do as ``assign``, and record in ``paths`` which engine computes each group."""
     assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
     known = None if chosen is not None else ASSIGNORS

@@ -202,7 +202,7 @@ def _take_names(names: Sequence[str], codes: Longs) -> pa.Array:
 
 
 def _lists(parts: Sequence[pa.StructArray]) -> pa.ListArray:
-    """One list per group."""
+    """Return one list per group."""
     ends = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
     return pa.ListArray.from_arrays(
         pa.array(ends, type=pa.int32()), pa.concat_arrays(parts) if parts else _no_steps()

@@ -33,7 +33,7 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
 
 
 def changes(before: DataFrame, after: DataFrame) -> DataFrame:
-    """Like ``diff``, of conforming assignments; cluster_id is always there."""
+    """Do as ``diff`` for conforming assignments; cluster_id is always there."""
     sides = _side(before, is_before=True).unionByName(_side(after, is_before=False))
     grouped = sides.groupBy(*_PARTITION_KEY, "unmatched").agg(
         F.array_sort(F.collect_set("from_member")).alias("owners"),
@@ -63,7 +63,7 @@ def changes(before: DataFrame, after: DataFrame) -> DataFrame:
 
 
 def _side(assignment: DataFrame, *, is_before: bool) -> DataFrame:
-    """One of the two, with the other one's columns; a row without a whole key matches no other."""
+    """Return one table with the other's columns too; a row without a whole key matches no other."""
     lacks_key = " or ".join(f"{name} is null" for name in _PARTITION_KEY)
     nobody = "cast(null as string)"
     return assignment.selectExpr(

@@ -133,7 +133,7 @@ def _fill_lists(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def _list_calls(frame: DataFrame, calls: list[Column]) -> DataFrame:
-    """The calls of each member and round, numbered from 1; null: it is not made."""
+    """Return the calls of each member and round, numbered from 1; null: it is not made."""
     each = F.posexplode(F.array_compact(F.array(*calls))).alias("call", "made")
     numbered = frame.select(*_CALL_KEY, each)
     return numbered.select(*_CALL_KEY, (F.col("call") + 1).alias("call"), "made.*")
@@ -145,7 +145,7 @@ def _partitions(condition: Column) -> Column:
 
 
 def _taking_part(members: DataFrame, steps: DataFrame) -> DataFrame:
-    """One row per member and round: all members take part in all rounds of their group."""
+    """Return one row per member and round: all members take part in all rounds of their group."""
     rounds = steps.groupBy(*GROUP_KEY).agg(F.max("round").alias("rounds"))
     latest = F.max("generation").over(Window.partitionBy(*GROUP_KEY))
     names_one = F.coalesce(F.col("generation") >= 0, F.lit(False))
@@ -181,7 +181,7 @@ def _is_in_generation() -> Column:
 
 
 def _calls() -> list[Column]:
-    """The calls of a member in one round, in order; null where one is not made."""
+    """Return the calls of a member in one round, in order; null where one is not made."""
     cooperative, in_generation = F.col("is_cooperative"), F.col("in_generation")
     return [
         _call("before_join", "Lost", F.col("owned"), ~in_generation, empty=False),

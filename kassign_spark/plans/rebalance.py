@@ -139,7 +139,7 @@ def rebalance_on_paths(
     settings: Settings = Settings(),
     paths: Paths | None = None,
 ) -> DataFrame:
-    """Like ``rebalance`` without ``exact``; records in ``paths`` what misleads the client."""
+    """Do as ``rebalance`` without ``exact``, and record in ``paths`` what misleads the client."""
     assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
     check_protocol(protocol)
@@ -189,7 +189,7 @@ def _follow(
 
 
 def _follow_own(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFrame:
-    """One round of an assignor of the caller's own: all is given up, then all is received."""
+    """Return the round of the caller's own assignor: all is given up, then all is received."""
     received = declare(strategy(eligible, settings), ASSIGNMENT)
     return _to_steps(_owned_by_members(eligible), "revoked").unionByName(
         _to_steps(received, "assigned")

@@ -43,12 +43,12 @@ class RebalanceSteps:
     action: Longs
 
     def where(self, rows: Longs | slice) -> "RebalanceSteps":
-        """Some of the rows."""
+        """Return some of the rows."""
         return RebalanceSteps(**{name: column[rows] for name, column in vars(self).items()})
 
     @classmethod
     def join(cls, parts: "list[RebalanceSteps]") -> "RebalanceSteps":
-        """Some after others."""
+        """Return the rows of all parts, one part after the other."""
         none = cls(*np.zeros((5, 0), np.int64))
         columns = zip(*(vars(part).values() for part in (none, *parts)), strict=True)
         return cls(*map(np.concatenate, columns))
@@ -115,7 +115,7 @@ class _Rounds:
         self.settles = np.ones(batch.group_count, bool)
 
     def eager(self, claims_of_members: Claims, reported: Claims, groups: Flags) -> None:
-        """The one round of some groups, in which all give up everything."""
+        """Follow the one round of some groups, in which all give up everything."""
         given_up = reported.where(groups[reported.group])
         forgetful = groups & (self.assignor == COOPERATIVE_STICKY)
         claims = claims_of_members.where(~forgetful[claims_of_members.group])
@@ -130,7 +130,7 @@ class _Rounds:
     def cooperative(
         self, claims_of_members: Claims, reported: Claims, groups: Flags, max_rounds: int
     ) -> None:
-        """All rounds of some groups.
+        """Follow all rounds of some groups.
 
         Partitions of topics that a member has dropped are given up before it joins: nobody has to
         wait for them, and no round follows because of them (``ConsumerCoordinator.onJoinPrepare``).
@@ -206,7 +206,7 @@ def _round(
 
 
 def _first_states(batch: Batch, before: Claims, groups: Flags) -> set[tuple[int, bytes]]:
-    """The first state of each group, as far as a round can lead back to it."""
+    """Return the first state of each group, as far as a round can lead back to it."""
     owner = np.full(int(batch.first_slot[-1]), -1)
     has_slot = before.slot >= 0
     owner[before.slot[has_slot]] = before.member[has_slot]
@@ -232,14 +232,14 @@ def _state(batch: Batch, owner: Longs, group: int) -> tuple[int, bytes]:
 
 
 def different(claims: Claims) -> Longs:
-    """The rows of ``claims`` without those that appear twice."""
+    """Return the rows of ``claims`` without those that appear twice."""
     by_topic = np.unique(key(claims.member, claims.topic), return_inverse=True)[1]
     rows: Longs = np.unique(key(by_topic, claims.partition), return_index=True)[1]
     return rows
 
 
 def held_claims(batch: Batch, slots: Longs, member: Longs) -> Claims:
-    """Members that have slots, as claims on them."""
+    """Return members that have slots, as claims on them."""
     topic = batch.slot_topic[slots]
     return Claims(
         member,
@@ -252,7 +252,7 @@ def held_claims(batch: Batch, slots: Longs, member: Longs) -> Claims:
 
 
 def steps_of_claims(claims: Claims, number: int, action: int) -> RebalanceSteps:
-    """One step for each claim."""
+    """Return one step for each claim."""
     same = np.ones(len(claims.member), np.int64)
     return RebalanceSteps(
         same * number, claims.member, claims.topic, claims.partition, same * action
@@ -262,7 +262,7 @@ def steps_of_claims(claims: Claims, number: int, action: int) -> RebalanceSteps:
 def steps_of_slots(
     batch: Batch, slots: Longs, member: Longs, number: int, action: int
 ) -> RebalanceSteps:
-    """One step for each slot."""
+    """Return one step for each slot."""
     return steps_of_claims(held_claims(batch, slots, member), number, action)
 
 
@@ -273,7 +273,7 @@ def step_tables(batch: Batch, steps: RebalanceSteps) -> Iterator[pa.Table]:
 
 
 def step_columns(batch: Batch, steps: RebalanceSteps) -> dict[str, pa.Array]:
-    """The columns of ``STEPS``."""
+    """Return the columns of ``STEPS``."""
     return {
         **group_columns(batch, batch.member_group[steps.member]),
         "round": pa.array(steps.round.astype(np.int32)),

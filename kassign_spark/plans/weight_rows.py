@@ -99,7 +99,7 @@ def value_problems(
 
 
 def shared_and_own(weights: DataFrame, reading: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Weights that serve all groups, given to each that reads the topic, and those of one group.
+    """Give weights for all groups to each that reads the topic; keep those of one group.
 
     Args:
         weights: ``schemas.WEIGHTS``, conforming.
@@ -150,7 +150,7 @@ def run_or_refuse(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> 
 
 
 def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
-    """The error of groups that cannot be planned: their names, and why; lists some."""
+    """Return the error of groups that cannot be planned: their names, and why; lists some."""
     listed = [f'group "{group}": {problem}' for group, problem in problems[:MAX_LISTED]]
     more = "; and more groups" if len(problems) > MAX_LISTED else ""
     return InputError("; ".join(listed) + more)
@@ -159,7 +159,7 @@ def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
 def _value_rows(
     frame: DataFrame, kind: int, value: str, cost: str = "null", **columns: str
 ) -> DataFrame:
-    """Rows of a kind with a value, perhaps a cost, in SQL; ``columns``: ``values`` of ``rows``."""
+    """Return rows of a kind with a value, maybe a cost, in SQL; ``columns`` as for ``rows``."""
     doubles = [
         f"cast({expression} as double) as {name}"
         for name, expression in (("value", value), ("cost", cost))

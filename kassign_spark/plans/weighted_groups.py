@@ -141,7 +141,7 @@ def _read(
 
 
 def _eligible_members(batch: Batch, members: Longs, first: int, last: int) -> np.ndarray:
-    """[topic, member]: who subscribes to what."""
+    """Return [topic, member]: who subscribes to what."""
     sets, of_member = np.unique(batch.member_set[members], return_inverse=True)
     by_set = np.zeros((last - first, len(sets)), bool)
     for column, subscription in enumerate(sets.tolist()):
@@ -176,7 +176,7 @@ def _weights(
     options: WeightOptions,
     topics: list[str],
 ) -> tuple[Doubles, Doubles, str]:
-    """Weights and costs of moves, and what is wrong: partitions without weight in a group with."""
+    """Return weights, costs of moves, and the problem: only some partitions have weights."""
     missing = np.flatnonzero(np.isnan(weight))
     if len(missing) == len(weight):
         return np.zeros(len(weight)), np.ones(len(weight)), ""

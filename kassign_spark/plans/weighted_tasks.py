@@ -110,7 +110,7 @@ def _problems(batch: Batch, reads: Sequence[WeightedGroup], schema: str) -> pa.T
 def _table_of_rows(
     batch: Batch, groups: Sequence[int], rows: Sequence[Mapping[str, Any]], schema: str
 ) -> pa.Table:
-    """A table of rows that are given as dicts, each of a group."""
+    """Return a table of rows that are given as dicts, each of a group."""
     columns = {name: [row.get(name) for row in rows] for name in schema_of(schema).names}
     keys = group_columns(batch, np.array(groups, np.int64))
     return with_nulls(schema, columns | keys)

@@ -210,7 +210,7 @@ def moved_keys(records: DataFrame, growth: DataFrame) -> DataFrame:
 
 
 def _records_table(records: DataFrame) -> Table:
-    """The table with ``key`` of the type that the frame has, where that is a key's type."""
+    """Return the table with ``key`` of the type that the frame has, where that is a key's type."""
     is_text = any(f.name == "key" and isinstance(f.dataType, StringType) for f in records.schema)
     return _RECORDS_OF_TEXT if is_text else RECORDS
 

@@ -78,7 +78,7 @@ def partition_traffic(
 
 
 def _ranges(topics: DataFrame) -> list[Rule]:
-    """The rules that keep a row per partition from becoming more rows than there can be."""
+    """Return the rules that keep a row per partition from becoming more rows than there can be."""
     return [rule for rule in rules_of_topics(topics) if rule.problem.endswith("_out_of_range")]
 
 

@@ -45,7 +45,7 @@ def draw_svg(part: Part, **draw: Callable[[Any, Part], Any]) -> dict[str, str]:
 
 
 def missing_extra() -> KassignError:
-    """The error that says how to get what the page needs."""
+    """Return the error that says how to get what the page needs."""
     return KassignError(
         "a report needs Jinja2, altair and vl-convert-python: pip install 'kassign-spark[report]'"
     )
@@ -183,23 +183,23 @@ def _coordinators(altair: Any, contents: PageContents) -> Any:
 
 
 def when_colours(altair: Any) -> Any:
-    """The colours of before and after."""
+    """Return the colours of before and after."""
     return colours(altair, "when:N", {"before": BEFORE, "after": AFTER})
 
 
 def colours(altair: Any, field: str, by_value: Mapping[str, str], **options: Any) -> Any:
-    """The colours of a field's values, in this order."""
+    """Return the colours of a field's values, in this order."""
     scale = altair.Scale(domain=list(by_value), range=list(by_value.values()))
     return altair.Color(field, scale=scale, **options)
 
 
 def counts(altair: Any) -> Any:
-    """An axis of whole numbers."""
+    """Return an axis of whole numbers."""
     return altair.Axis(tickMinStep=1, format=",d")
 
 
 def row_size(rows: Collection[Any]) -> dict[str, int]:
-    """The size of a plot with a row for each of these."""
+    """Return the size of a plot with a row for each of these."""
     return {"width": WIDTH, "height": _ROW * len(rows) + 4}
 
 

@@ -151,7 +151,7 @@ def fitting(details: list[dict[str, Any]]) -> int:
 
 
 def display_name(row: dict[str, Any]) -> str:
-    """A group's name for people; problems of the cluster have none."""
+    """Return a group's name for people; problems of the cluster have none."""
     if row["group_id"] is None:
         return printable(row["cluster_id"] or "")
     return group_name(row)

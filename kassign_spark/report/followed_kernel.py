@@ -148,7 +148,7 @@ def _at_once(batch: Batch, claims: Claims, planned: Claims, *, is_owned: bool) -
 
 
 def _loads(batch: Batch, claims: Claims, after: Longs, *, is_owned: bool) -> Columns:
-    """Least and most that a member had, and how many had and have nothing.
+    """Return the least and the most that a member had, and how many had and have nothing.
 
     Each claim counts, also one that another member disputes, or on what does not exist.
     """

@@ -29,7 +29,7 @@ GROUP_COLUMNS = (
 
 
 def worst_first() -> list[Column | str]:
-    """The order of groups: broken plans, then uneven loads, then long pauses, then names."""
+    """Return the order of groups: broken plans, then uneven loads, then long pauses, then names."""
     return [
         F.col("violation_count").desc(),
         F.col("planned_settles").asc_nulls_last(),
@@ -111,7 +111,7 @@ def _coordinators(plan: Plan) -> DataFrame:
 
 
 def totals() -> dict[str, Column]:
-    """Aggregates over ``GROUP_COLUMNS``: the numbers of the whole fleet."""
+    """Return aggregates over ``GROUP_COLUMNS``: the numbers of the whole fleet."""
 
     def total(column: str) -> Column:
         return F.coalesce(F.sum(column), F.lit(0))
@@ -152,7 +152,7 @@ _LOADS = {"before": "max_before - min_before", "after": "max_assigned - min_assi
 
 
 def spread_counts() -> dict[str, Column]:
-    """Aggregates over ``GROUP_COLUMNS``: groups by the spread of their loads; see ``spreads``."""
+    """Return aggregates over ``GROUP_COLUMNS``: groups by the spread of loads; see ``spreads``."""
     return {
         f"spread_{moment}_{place}": F.expr(f"count_if({spread} > {above} and {spread} <= {most})")
         for moment, spread in _LOADS.items()

@@ -141,7 +141,7 @@ def _timelines(history: DataFrame, names: list[str]) -> Rows:
 
 
 def charts_of_past(past: Past) -> dict[str, str]:
-    """SVG by name, days and timelines; one of which nothing is known is left out."""
+    """Draw days and timelines as SVG, by name; a drawing without data is left out."""
     return draw_svg(past, days=_drawn_days, timelines=_drawn_timelines)
 
 

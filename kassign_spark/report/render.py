@@ -110,7 +110,7 @@ def _read_packaged(name: str) -> str:
 
 
 def _embed_json(data: dict[str, Any]) -> str:
-    """JSON that cannot end the element it stands in: names of groups are free text."""
+    """Return JSON that cannot end the element it stands in: names of groups are free text."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

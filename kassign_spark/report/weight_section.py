@@ -113,7 +113,7 @@ def _curves(plan: Plan, weighing: Weighing, names: list[tuple[str, str]]) -> Row
 
 
 def charts_by_weight(contents: FoundByWeight) -> dict[str, str]:
-    """SVG by name, loads and curves; one of which nothing is known is left out."""
+    """Draw loads and curves as SVG, by name; a drawing without data is left out."""
     return draw_svg(contents, loads=_drawn_loads, curves=_drawn_curves)
 
 

@@ -95,7 +95,7 @@ def _why(ranked: Ranked, group: int) -> dict[str, Any]:
 
 
 def _drawing(known: GroupFacts, group: int) -> dict[str, Any]:
-    """Members by what they can take, and classes: parts together, in each the dense ones first."""
+    """Sort members by what they can take, and classes: part by part, dense ones first."""
     graph, levels = known.graph, known.levels
     members = np.flatnonzero(graph.group_of_member == group)
     classes = np.flatnonzero(graph.group_of_class == group)

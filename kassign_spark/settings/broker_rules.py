@@ -42,7 +42,7 @@ _KNOWN_PROTOCOLS = ("classic", "consumer", "share", "streams")
 
 
 def _limit(end: str, name: str) -> str:
-    """The broker's setting that limits one of a group; ``end``: `min` or `max`."""
+    """Return the broker's setting that limits one of a group; ``end``: `min` or `max`."""
     return name.replace("consumer.", f"{_OF_BROKER}consumer.{end}.", 1)
 
 
@@ -101,7 +101,7 @@ def _time_rules(before: str) -> Iterator[Rule]:
 
 
 def _limits(name: str) -> tuple[Column, Column]:
-    """Between which values a time must be: as the broker says, or its defaults."""
+    """Return the bounds of a time: the broker's, or its defaults."""
     least, most, _ = _LIMITS[name]
     return (
         F.coalesce(number(_limit("min", name)), F.lit(least)),

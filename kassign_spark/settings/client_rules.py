@@ -300,7 +300,7 @@ def _protocol_rules() -> Iterator[Rule]:
 
 
 def _is_readable(setting: str) -> Column:
-    """Not set, or set to a number."""
+    """Return whether a setting is not set, or set to a number."""
     return setting_value(setting).isNull() | number(setting).isNotNull()
 
 

@@ -112,7 +112,7 @@ def refused_as_consumer(clients: DataFrame) -> DataFrame:
 
 
 def _group_by_client(rows: DataFrame) -> DataFrame:
-    """One row per client: client, versions, version, given, number and two of its group.
+    """Return one row per client: client, versions, version, given, number and two of its group.
 
     same_instance: clients of its instance id; has_other_library: whether clients of Java and of
     librdkafka are in it.
@@ -150,14 +150,14 @@ def _group_by_client(rows: DataFrame) -> DataFrame:
 
 
 def _whole_number(setting: str) -> Column:
-    """The value as Java's ``Integer.parseInt`` reads it, blanks around it aside, or null."""
+    """Return the value as Java's ``Integer.parseInt`` reads it, blanks around it aside, or null."""
     text = trim_setting(setting)
     number = F.when(text.rlike(r"^[+-]?[0-9]{1,18}\z"), text).cast("bigint")
     return F.when(number.between(-(2**31), 2**31 - 1), number)
 
 
 def _findings(rules: list[Rule]) -> Column:
-    """An array of the rules that are broken, as setting, value, severity, detail."""
+    """Return an array of the rules that are broken, as setting, value, severity, detail."""
     cases = [
         F.when(
             rule.broken,

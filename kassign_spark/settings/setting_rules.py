@@ -46,12 +46,12 @@ def recommendation(
 
 
 def setting_value(setting: str) -> Column:
-    """The text that a setting is set to, or null."""
+    """Return the text that a setting is set to, or null."""
     return F.try_element_at("given", F.lit(setting))
 
 
 def trim_setting(setting: str) -> Column:
-    """The same as Kafka reads it: without blanks around it (Java's ``String.trim``)."""
+    """Return a setting's value as Kafka reads it: without blanks around it (``String.trim``)."""
     return F.regexp_replace(setting_value(setting), BLANKS_AROUND, "")
 
 
@@ -65,7 +65,7 @@ def no_number(setting: str, applies: Column) -> Rule:
 
 
 def number(setting: str) -> Column:
-    """The number that a setting is set to; null where it is none, or not set."""
+    """Return the number that a setting is set to; null where it is none, or not set."""
     return F.try_element_at("number", F.lit(setting))
 
 

@@ -91,7 +91,7 @@ def happen(
 
 
 def refuse_newcomer(group: Group, columns: dict[str, Any], holder: Member) -> dict[str, Any]:
-    """The row of a member that joins with the instance id of one that is there: nothing changes."""
+    """Return the row of a member that takes over a present one's instance id: nothing changes."""
     life = group.timelines[0].life
     return columns | {
         "rebalance": False,
@@ -104,7 +104,7 @@ def refuse_newcomer(group: Group, columns: dict[str, Any], holder: Member) -> di
 
 
 def begin(group: Group, naming: Naming) -> RebalanceTimeline:
-    """A group as it is before the first event: settled, at the greatest epoch of its members."""
+    """Return a group before the first event: settled, at the greatest epoch of its members."""
     members = group.here()
     seqs = [member.seq for member in members]
     is_known = None not in seqs and len(set(seqs)) == len(seqs)
@@ -134,7 +134,7 @@ def begin(group: Group, naming: Naming) -> RebalanceTimeline:
 def _group_by_member(
     owned: OwnedCodes, life: CoordinatedGroup, naming: Naming, is_ordered: bool
 ) -> dict[str, TargetList]:
-    """Rows by codes of names as lists by members."""
+    """Group rows by member, as lists of codes."""
     members, topics = naming.members.strings, naming.topics.strings
     lists = {}
     code = np.zeros(len(topics) + 1, np.int64)
@@ -178,7 +178,7 @@ def _run(
 
 
 def _pending(acts: Acts, event: Event, changed: list[MemberChange]) -> set[str]:
-    """Members that are to come back before the next target is computed."""
+    """Return members that are to come back before the next target is computed."""
     if not (is_restart(event) and acts.acts):
         return set()
     targets = [change.before.member_id for change in changed if change.is_target]
@@ -188,7 +188,7 @@ def _pending(acts: Acts, event: Event, changed: list[MemberChange]) -> set[str]:
 def _steps(
     timeline: RebalanceTimeline, naming: Naming, acts: Acts, *, is_computed: bool
 ) -> tuple[RebalanceSteps, int]:
-    """The rounds of heartbeats; and what members give up that go: round 0."""
+    """Return the rounds of heartbeats; and what members give up that go: round 0."""
     code, code_of_topic = naming.members.of, naming.topics.of
     # Of each code of a topic's id the code of its name.
     topics = np.array(

@@ -41,7 +41,7 @@ class Acts:
 
 
 def value(group: Group, event: Event, name: str) -> int:
-    """A timeout: the event's own, or the group's, or what holds for all."""
+    """Return a timeout: the event's own, or the group's, or what holds for all."""
     is_own = name in (event.get("own_timeouts") or ())
     setting: int = event[name]
     return setting if is_own else group.settings.get(name, setting)
@@ -83,7 +83,7 @@ def acts_of(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
 
 
 def to_group_member(member: Member, member_id: str) -> GroupMember:
-    """A member as the coordinator knows it."""
+    """Return a member as the coordinator knows it."""
     return GroupMember(
         member_id,
         member.instance,
@@ -94,7 +94,7 @@ def to_group_member(member: Member, member_id: str) -> GroupMember:
 
 
 def topics_of(group: Group) -> dict[str, TopicState]:
-    """The topics that are there, as the coordinator knows them."""
+    """Return the topics that are there, as the coordinator knows them."""
     states = {}
     for name, topic in group.topics.items():
         racks = None if topic.racks is None else [sorted(r or ()) for r in topic.racks]
@@ -123,7 +123,7 @@ def _id(group: Group, event: Event, name: str, timeline: RebalanceTimeline) -> s
 
 
 def draws_id(event: Event, changed: list[MemberChange]) -> list[str]:
-    """The names of members whose clients draw an id in this event."""
+    """Return the names of members whose clients draw an id in this event."""
     fresh = [c for c in changed if c.comes and (not c.switches or c.after.instance is None)]
     restarted = is_restart(event) and event["new_member_id"] is None
     return [c.after.member_id for c in fresh if restarted or not is_kafka_id(c.after.member_id)]

@@ -185,7 +185,7 @@ def _decide_return(
 
 
 def _decide_take_over(holder: str | None, back: RebalanceCause) -> RebalanceCause:
-    """A newcomer with the instance id of a member that is there; ``back``: if it were that one."""
+    """Decide about a newcomer with a present member's instance id; ``back``: the same member."""
     reason = (
         f"the newcomer has the group.instance.id of {holder}, takes its place and its assignment, "
         "and that one is fenced (FENCED_INSTANCE_ID): started again, it takes them back, and so on"
@@ -198,7 +198,7 @@ def _decide_take_over(holder: str | None, back: RebalanceCause) -> RebalanceCaus
 def _decide_member(
     event: Event, changed: list[MemberChange], before: list[Member], after: list[Member]
 ) -> RebalanceCause:
-    """A member that joins, leaves, is dropped, or goes to restart."""
+    """Decide about a member that joins, leaves, is dropped, or goes to restart."""
     kind, session = event["kind"], event["session_timeout_ms"]
     is_static = any(c.is_target and c.after.instance is not None for c in changed)
     emptied = "" if after else "; the group is empty now"

@@ -164,7 +164,7 @@ def _where() -> str:
 
 
 def _problem() -> str:
-    """The first rule that an event breaks, as text; null where it is fine."""
+    """Return the first rule that an event breaks, as text; null where it is fine."""
     kinds, stops, assignors = (", ".join(names) for names in (KINDS, STOPS, _ASSIGNORS))
     rules = [
         ("event is null", sql_text("column event: give each event a number")),

@@ -118,7 +118,7 @@ def _group_events(members: DataFrame, events: Events) -> DataFrame:
 
 
 def _match_patterns(subscriptions: DataFrame, topics: DataFrame, events: Events) -> DataFrame:
-    """All names that patterns of groups ever match: GROUP_KEY, topics_pattern, matching."""
+    """Return all names that patterns of groups ever match: GROUP_KEY, topics_pattern, matching."""
     own = events.frame.where("NOT is_topic")
     patterns = (
         subscriptions.select(*_KEYS, "topics_pattern")
@@ -132,6 +132,6 @@ def _match_patterns(subscriptions: DataFrame, topics: DataFrame, events: Events)
 
 
 def _ever(topics: DataFrame, events: Events) -> DataFrame:
-    """The names of topics that are, or are to be."""
+    """Return the names of topics that exist or are to be created."""
     named = [CLUSTER_ID, "topic"]
     return topics.select(*named).unionByName(events.frame.where("is_topic").select(*named))

@@ -102,7 +102,7 @@ def _texts(text: str | None) -> Texts | None:
 
 
 def _stages(event: dict[str, Any]) -> list[Event]:
-    """A restart takes two stages: the member goes, and comes back."""
+    """Split a restart into two stages: the member goes, and comes back."""
     for name in ("topics", "assignors"):
         event[name] = None if event[name] is None else tuple(event[name])
     last = 2 if is_restart(event) else 1
@@ -139,7 +139,7 @@ def _name(table: pa.Table, groups: list[Group], copies: int) -> tuple[Naming, Lo
 
 
 def _lists(group: Group) -> Iterator[Texts]:
-    """All lists of topics that the group's members may ever have."""
+    """Return all lists of topics that the group's members may ever have."""
     for member in group.members:
         yield member.topics or ()
     for event in group.events:

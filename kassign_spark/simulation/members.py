@@ -78,7 +78,7 @@ def is_restart(event: Event) -> bool:
 
 
 def instance_holder(members: list[Member], event: Event) -> Member | None:
-    """The member whose ``group.instance.id`` a newcomer under another id has as well, or None."""
+    """Return the member whose ``group.instance.id`` a newcomer takes over, or None."""
     if event["kind"] != "member_joins" or event["group_instance_id"] is None:
         return None
     if any(member.member_id == event["member_id"] for member in members):
@@ -154,7 +154,7 @@ def _change(
 
 
 def _joiner(members: list[Member], event: Event) -> Member:
-    """A member that was never in its group; what the event leaves out is as all others have it.
+    """Return a member that is new to its group; what the event leaves out is as all others have it.
 
     Where the others differ, or there are none, it is None; an empty group keeps its assignor.
     """
@@ -189,6 +189,6 @@ def _joiner(members: list[Member], event: Event) -> Member:
 
 
 def _find_shared(values: list[_Value | None]) -> _Value | None:
-    """The value that all have."""
+    """Return the value that all have; None if they differ."""
     first = values[0] if values else None
     return first if all(value is first or value == first for value in values) else None

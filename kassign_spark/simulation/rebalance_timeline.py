@@ -66,7 +66,7 @@ class RebalanceTimeline:
         self._name(self.life.topics)
 
     def copy(self, salt: int) -> "RebalanceTimeline":
-        """Another timeline that is the same so far."""
+        """Return a copy of the timeline so far."""
         life = replace(
             self.life,
             table=self.life.table.copy(),
@@ -117,7 +117,7 @@ class RebalanceTimeline:
         return self.life.compute(None if joiner is None else self.ids[joiner])
 
     def targets(self) -> dict[str, TargetList]:
-        """The target by names."""
+        """Return the target by names."""
         return {
             name: self.life.targets.get(member_id, NOTHING) for name, member_id in self.ids.items()
         }
@@ -148,7 +148,7 @@ class RebalanceTimeline:
 
 
 def numbers_of(listed: TargetList) -> Longs:
-    """Partitions as single numbers: above 32 bits the code of the topic's id."""
+    """Return partitions as single numbers: above 32 bits the code of the topic's id."""
     return key(listed.topics, listed.partitions)
 
 

@@ -27,7 +27,7 @@ class Codes:
         self._of_lists: dict[int, tuple[Texts, Longs]] = {}
 
     def of_list(self, names: Texts) -> Longs:
-        """The codes of a list; members share lists, and each is looked up once."""
+        """Return the codes of a list; members share lists, and each is looked up once."""
         # The list is kept with them, so that no other one gets its id.
         known = self._of_lists.get(id(names))
         if known is None:
@@ -64,7 +64,7 @@ class OwnedCodes(NamedTuple):
     partition: Longs
 
     def where(self, rows: Flags | Longs) -> "OwnedCodes":
-        """Some of the rows."""
+        """Return some of the rows."""
         return OwnedCodes(*(column[rows] for column in self))
 
 
@@ -112,7 +112,7 @@ class Group:
     _resolved: dict[str, Texts | None] = field(default_factory=dict)
 
     def here(self) -> list[Member]:
-        """The members that are not away."""
+        """Return the members that are not away."""
         return [member for member in self.members if not member.is_away]
 
     def change_topic(self, event: Event) -> None:
@@ -146,7 +146,7 @@ class Group:
         return member if resolved is member.resolved else replace(member, resolved=resolved)
 
     def next_generation(self) -> None:
-        """Members that have been through a rebalance are all of the group's new generation."""
+        """Put all members that have been through a rebalance into the group's new generation."""
         known = [member.generation for member in self.members if member.generation is not None]
         # Behind the largest there is none; that all who were in it have the same one is enough.
         following = min(max(known, default=0), INT_MAX - 1) + 1

@@ -147,7 +147,7 @@ def _vary(variant: Variant, group: Group) -> Group:
 
 
 def _copy(member: Member, number: int) -> Member:
-    """A new member that subscribes as one that is there, and knows of nothing that it owns."""
+    """Return a new member that subscribes as a present one, and owns nothing."""
     instance = None if member.instance is None else f"{member.instance}+{number}"
     name = f"{member.member_id}+{number}"
     return replace(member, member_id=name, instance=instance, generation=None, seq=None)

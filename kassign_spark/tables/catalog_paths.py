@@ -48,11 +48,11 @@ class CatalogPath(NamedTuple):
         return self.when if self.when is not None and _RUN.fullmatch(self.when) else None
 
     def schema(self) -> str:
-        """The schema's name, as Spark SQL takes it."""
+        """Return the schema's name, as Spark SQL takes it."""
         return ".".join(map(quote_identifier, self.parts))
 
     def table(self, name: str) -> str:
-        """The name of a table of the schema, as Spark SQL takes it."""
+        """Return the name of a table of the schema, as Spark SQL takes it."""
         return f"{self.schema()}.{quote_identifier(name)}"
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ def _unquote(part: str) -> str:
 
 
 def quote_identifier(name: str) -> str:
-    """A name as Spark SQL takes it, whatever is in it."""
+    """Return a name as Spark SQL takes it, whatever is in it."""
     return "`{}`".format(name.replace("`", "``"))
 
 

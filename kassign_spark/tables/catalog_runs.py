@@ -38,7 +38,7 @@ def run_id_at(moment: datetime) -> str:
 
 
 def time_of(run_id: str) -> datetime:
-    """The time that a run's id begins with."""
+    """Return the time that a run's id begins with."""
     return datetime.strptime(run_id.split("-")[0], _ID_TIME).replace(tzinfo=UTC)
 
 

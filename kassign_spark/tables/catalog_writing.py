@@ -166,7 +166,7 @@ def _insert(
 
 
 def _type_columns(actual: StructType, declared: StructType) -> list[StructField]:
-    """The declared columns and what else a frame has; a column of nulls gets a type."""
+    """Return the declared columns and what else a frame has; a column of nulls gets a type."""
     types: dict[str, DataType] = {f.name: f.dataType for f in declared}
     for f in actual:
         types.setdefault(f.name, StringType() if isinstance(f.dataType, NullType) else f.dataType)

@@ -65,7 +65,7 @@ def _first_fault(spark: SparkSession, file: str) -> str:
 
 
 def _lines(spark: SparkSession, file: str) -> Iterator[bytes]:
-    """The lines of a file as bytes, in their order."""
+    """Return the lines of a file as bytes, in their order."""
     lines = spark.read.text(pattern_of(unquote(file)), lineSep="\n").select(
         F.col("value").cast("binary")
     )

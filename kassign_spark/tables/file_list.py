@@ -86,7 +86,7 @@ def foreign_names(
 def _sizes(
     files: Files, folder: str, passed_over: Callable[[str], bool] = lambda _: False
 ) -> Iterator[tuple[str, int]]:
-    """The size of everything below a folder, by its path there."""
+    """Return the size of everything below a folder, by its path there."""
     for name, entry in files.entries(folder).items():
         if passed_over(name):
             continue

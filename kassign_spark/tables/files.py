@@ -44,7 +44,7 @@ class Files(Protocol):
         """Return whether there is a file."""
 
     def entries(self, folder: str) -> dict[str, Entry]:
-        """Everything in a folder, by name; nothing where there is no folder."""
+        """Return everything in a folder, by name; nothing where there is no folder."""
 
     def read(self, path: str, count: int) -> bytes:
         """Return the first bytes of a file.

@@ -67,7 +67,7 @@ def _refuse_other_files(spark: SparkSession, location: str, where: str) -> None:
 
 
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
-    """Paths in the folder that hold the table, each with the format that its name shows, if any."""
+    """Return the folder's paths that hold the table, each with the format in its name, if any."""
     entries = _entries(spark, folder)
     run = _run_in(spark, entries, folder)
     if run is not None:
@@ -86,7 +86,7 @@ def _run_in(spark: SparkSession, entries: dict[str, str], folder: str) -> str | 
 
 
 def _entries(spark: SparkSession, folder: str) -> dict[str, str]:
-    """The path of everything in a folder, by name."""
+    """Return the path of everything in a folder, by name."""
     if folder.lower().startswith(("http://", "https://")):
         raise InputError(
             f"folder {folder}: is an address on the web, which has no folders of tables"

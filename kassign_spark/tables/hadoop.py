@@ -84,7 +84,7 @@ class HadoopFiles:
         context.rename(self._hadoop.Path(path), self._hadoop.Path(target), no_options)
 
     def renames_at_once(self, path: str) -> bool:
-        """Object stores, and whatever is not known, copy and delete file by file instead."""
+        """Return whether a rename is at once; object stores copy and delete file by file."""
         scheme = path.partition(":")[0]
         if scheme in _AZURE:
             return bool(self._files.hasPathCapability(self._hadoop.Path(path), _HIERARCHICAL))

@@ -48,7 +48,7 @@ def clear_leftovers(files: Files, target: str) -> None:
 
 
 def missing_folders(files: Files, folder: str | None) -> list[str]:
-    """The folder and those above it that are still to be made, the innermost first."""
+    """Return the folder and those above it that are still to be made, the innermost first."""
     missing = []
     while folder is not None and not files.exists(folder):
         missing.append(folder)
@@ -88,7 +88,7 @@ def tidy(files: Files, writing: str, missing: list[str], before: Callable[[], bo
 
 
 def _find_ended(files: Files, target: str) -> dict[str, dict[str, str]]:
-    """Hidden folders beside the target whose process is no more, by run and purpose."""
+    """Return hidden folders beside the target whose process is no more, by run and purpose."""
     runs: dict[str, dict[str, str]] = {}
     start = f".{name_of(target)}."
     for name, entry in files.entries(parent(target) or target).items():

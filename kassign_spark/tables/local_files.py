@@ -13,7 +13,7 @@ SCHEME = "file:"
 
 
 def local_path(path: str) -> Path | None:
-    """The same path for Python; None: it is not of this machine's file system."""
+    """Return the same path for Python; None: it is not of this machine's file system."""
     if not path.startswith(SCHEME):
         return None
     return Path("/" + path.removeprefix(SCHEME).lstrip("/"))

@@ -20,7 +20,7 @@ _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 def locate(spark: SparkSession, path: str) -> tuple[Files, str]:
-    """The file system of a path, and the path with its scheme.
+    """Return the file system of a path, and the path with its scheme.
 
     Behind Spark Connect paths are the server's; where it is this user's own on this machine, a
     path without a scheme is this process's.

@@ -46,6 +46,6 @@ def noted_snapshot(spark: SparkSession, folder: str, name: str) -> str | None:
 
 
 def _address(spark: SparkSession, folder: str) -> str | None:
-    """The whole address of a folder; None where it holds a password."""
+    """Return the whole address of a folder; None where it holds a password."""
     _, path = locate(spark, folder)
     return None if urlsplit(path).password is not None else path

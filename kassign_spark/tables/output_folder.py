@@ -119,7 +119,7 @@ def same_or_inside(spark: SparkSession, path: str, folder: str) -> bool:
 
 
 def _locate(spark: SparkSession, path: str) -> tuple[str, Files]:
-    """The path, absolute, and its file system."""
+    """Return the path, absolute, and its file system."""
     if not path.strip():
         raise OutputError("output: the name of the folder is empty")
     if path.lower().startswith(("http://", "https://")):

@@ -67,7 +67,7 @@ class ServerFiles:
         pass
 
     def _sizes(self, path: str) -> dict[str, int]:
-        """The size of every file below a path, or of the file itself; their bytes are not read."""
+        """Return the size of every file below a path, or of the file itself."""
         reader = self._spark.read.format("binaryFile").option("recursiveFileLookup", True)
         try:
             rows = reader.load(pattern_of(path)).select("path", "length").collect()

@@ -70,7 +70,7 @@ class Snapshot(_Tables):
         return type(self)(**{**self._all(), **tables})
 
     def tables(self) -> dict[str, DataFrame]:
-        """Those that are there, by name."""
+        """Return the tables that are there, by name."""
         return {name: frame for name, frame in self._all().items() if frame is not None}
 
     def _all(self) -> dict[str, Any]:

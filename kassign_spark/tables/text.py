@@ -181,7 +181,7 @@ def read_json(spark: SparkSession, path: str, table: Table, where: str) -> DataF
 
 
 def fields_of(table: Table) -> list[StructField]:
-    """The columns of a table, for topics those of both forms."""
+    """Return a table's columns; for topics those of both forms."""
     fields = list(table.columns)
     if table is TOPICS:
         fields += [f for f in TOPIC_PARTITIONS.columns if f.name == "partition"]
@@ -195,7 +195,7 @@ def _refuse(problem: str | None, where: str) -> None:
 
 
 def _read_type(field: StructField) -> str:
-    """Whole numbers are read wide: what is out of range is then refused by its value."""
+    """Return the type to read: wide for whole numbers, so that one out of range is shown."""
     integer = isinstance(field.dataType, IntegerType)
     return "BIGINT" if integer else field.dataType.simpleString()
 
@@ -229,7 +229,7 @@ def _is_wrong(field: StructField) -> str:
 
 
 def _parse_cell(field: StructField) -> str:
-    """The value of a cell, in SQL; null where it has none of the type."""
+    """Return the value of a cell, in SQL; null where it has none of the type."""
     cell, type_name = f"`{field.name}`", _read_type(field)
     if isinstance(field.dataType, StringType):
         return cell

@@ -118,7 +118,7 @@ def found_arrow(table: pa.Table) -> pa.Table:
 
 
 def _table(rows: TaskTable, problem: str, places: Longs, **about: pa.Array) -> pa.Table:
-    """Rows of ``FOUND``; columns that are not given are null."""
+    """Return rows of ``FOUND``; columns that are not given are null."""
     columns = rows.group_columns(places) | {"problem": pa.repeat(problem, len(places))} | about
     return with_nulls(FOUND, columns)
 
@@ -136,7 +136,7 @@ def _column(table: pa.Table, name: str, places: Longs) -> pa.Array:
 
 
 def _duplicate_members(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
-    """Ids that are there more than once, but for empty and missing ones."""
+    """Return ids that appear more than once, but for empty and missing ones."""
     named = np.ones(len(members), bool)
     for name in ("member_id", "group_id"):
         length = pc.fill_null(pc.binary_length(table[name].take(pa.array(members))), 0)
@@ -148,7 +148,7 @@ def _duplicate_members(table: pa.Table, rows: TaskTable, members: Longs) -> pa.T
 
 
 def _too_large(table: pa.Table, rows: TaskTable, members: Longs) -> list[pa.Table]:
-    """Groups with more members, or more partitions of their topics, than ``limits`` allow."""
+    """Return groups with more members, or more partitions, than ``limits`` allow."""
     count = int(rows.group.max(initial=-1)) + 1
     read = rows.rows_of(SUBSCRIBED)
     read = read[np.unique(key(rows.group[read], rows.topic[read]), return_index=True)[1]]
@@ -176,7 +176,7 @@ def _assignors(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
 
 
 def _topics(table: pa.Table, rows: TaskTable, members: Longs, owned: Longs) -> list[pa.Table]:
-    """Topics that somebody subscribes to, and that the cluster lacks, or that are empty."""
+    """Return subscribed topics that the cluster lacks, or that are empty."""
     listing = members[rows.listed.row]
     named = rows.member[listing] > 0
     pairs = key(rows.group[listing], rows.topic_of_list)[named]
@@ -253,7 +253,7 @@ def _strangers(rows: TaskTable, places: Longs) -> pa.Table:
 
 
 def _claims(table: pa.Table, rows: TaskTable, places: Longs, claimant: Longs) -> pa.Table:
-    """Partitions that members claim more than once; ``claimant``: of each claim a member's row."""
+    """Return partitions that a member claims twice; ``claimant``: each claim's member row."""
     partition = pc.fill_null(table["partition"], 0).to_numpy()[places]
     is_null = table["partition"].is_null().to_numpy()[places]
     generation = pc.fill_null(table["generation"], -1).to_numpy()[claimant]

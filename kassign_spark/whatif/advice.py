@@ -168,7 +168,7 @@ def _restart_moves(known: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
 
 
 def _choose_restarted(known: GroupFacts) -> Longs:
-    """The most loaded dynamic member of each group that can be spared; the first by name."""
+    """Return the most loaded dynamic member of each group that can be spared; the first by name."""
     batch = known.batch
     readers = batch.subscribers
     alone = np.zeros(len(batch.member_group), bool)
@@ -217,7 +217,7 @@ def _rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
 
 
 def _restart_rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
-    """The last row of each group in which a restart moves partitions; nothing else changes."""
+    """Return the last row of each group in which a restart alone moves partitions."""
     known, before = ranked.known, ranked.known.before
     group = np.flatnonzero(ranked.restart_moved)
     rows = np.bincount(ranked.group, minlength=known.batch.group_count)[group]
@@ -241,7 +241,7 @@ def _restart_rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
 
 
 def _table(known: GroupFacts, group: Longs, reasons: dict[int, str], **columns: Any) -> pa.Table:
-    """The columns of ``ADVICE`` for rows of these groups; null what is not given."""
+    """Return the columns of ``ADVICE`` for rows of these groups; null what is not given."""
     before = known.before
     columns |= {
         "max_before": before.most[group],

@@ -131,7 +131,7 @@ def topics_of(known: GroupFacts, topics: Longs) -> list[str]:
 
 
 def _list_names(names: Sequence[str], noun: str) -> str:
-    """All names where they are few; else how many there are."""
+    """Return all names where they are few; else how many there are."""
     if len(names) > _NAMES_SHOWN:
         return plural(len(names), noun)
     listed = ", ".join(names)

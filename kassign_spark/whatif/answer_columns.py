@@ -5,6 +5,6 @@ from kassign_spark.schemas import CLUSTER_ID
 
 
 def columns_of(result: str) -> str:
-    """The columns of a result of ``RESULTS`` as Spark reads a schema, ``cluster_id`` first."""
+    """Return a result's columns (``RESULTS``) as Spark reads a schema, ``cluster_id`` first."""
     columns = {CLUSTER_ID: "string", **RESULTS[result]}
     return ", ".join(f"{name} {type_}" for name, type_ in columns.items())

@@ -63,13 +63,13 @@ def _other_assignors(known: GroupFacts) -> list[Changes]:
 
 
 def _another_library(known: GroupFacts) -> list[Changes]:
-    """Groups that another library than Java's leads, with the same assignor of Java's."""
+    """Return groups that another library than Java's leads, with the same assignor of Java's."""
     groups = np.flatnonzero(known.batch.leading_client > CLIENTS.index(JAVA))
     return [Changes(groups, known.assignor[groups], led_by_java=np.arange(len(groups)))]
 
 
 def _more_subscriptions(known: GroupFacts) -> list[Changes]:
-    """One member, or all others, read the largest topic of the dense part, or all of its topics."""
+    """Let one member or all others read the dense part's largest topic, or all of them."""
     batch, heights = known.batch, known.levels
     topic_height = heights.height_of_class[known.graph.class_of_topic]
     top = np.zeros(batch.group_count, np.int64)
@@ -96,7 +96,7 @@ def _more_subscriptions(known: GroupFacts) -> list[Changes]:
 
 
 def _reading(known: GroupFacts, members: Longs, topics: Longs, groups: Flags) -> Changes:
-    """Each of these members reads each of these topics of its group: a copy a group."""
+    """Let each of these members read each of these topics of its group, in a copy per group."""
     batch = known.batch
     members = members[groups[batch.member_group[members]]]
     topics = topics[groups[batch.topic_group[topics]]]
@@ -121,7 +121,7 @@ def _reading(known: GroupFacts, members: Longs, topics: Longs, groups: Flags) ->
 
 
 def _reading_everything(known: GroupFacts, groups: Flags, others: Longs, dense: Longs) -> Changes:
-    """Everybody reads all topics of the group, where that is more than the dense ones."""
+    """Let all members read all topics of the group, if these are more than the dense ones."""
     batch = known.batch
     everybody = np.flatnonzero(groups[batch.member_group])
     topics = np.flatnonzero(groups[batch.topic_group])
@@ -133,7 +133,7 @@ def _reading_everything(known: GroupFacts, groups: Flags, others: Longs, dense: 
 
 
 def _other_numbers_of_members(known: GroupFacts) -> list[Changes]:
-    """More members like the most loaded one; fewer without the least loaded ones."""
+    """Add members like the most loaded one, or take away the least loaded ones."""
     batch = known.batch
     count = np.diff(batch.first_member)
     partitions = _partitions(known)
@@ -173,7 +173,7 @@ def _other_numbers_of_members(known: GroupFacts) -> list[Changes]:
 
 @cache
 def numbers_to_try(members: int, partitions: int) -> list[int]:
-    """Numbers of members from half to double, never more than partitions.
+    """Return member counts from half to double, never more than partitions.
 
     One more and one less, half and double, the next two each way that divide the partitions, and
     the least that lowers the largest load; all where these are few.
@@ -238,6 +238,6 @@ def _largest(batch: Batch, topics: Longs) -> Longs:
 
 
 def _partitions(known: GroupFacts) -> Longs:
-    """Partitions of each group."""
+    """Return partitions of each group."""
     count = np.bincount(known.batch.topic_group, known.batch.size, known.batch.group_count)
     return count.astype(np.int64)

@@ -192,7 +192,7 @@ class _Copies:
         return topic + self._topic_shift[copy]
 
     def claims(self, claims: Claims, made: Batch) -> Claims:
-        """The claims of the batch on it, in all copies, which are ``made``."""
+        """Return the batch's claims in all copies, which are ``made``."""
         group = self._group
         by_group = np.argsort(claims.group, kind="stable")
         first = starts(np.bincount(claims.group, minlength=self._batch.group_count))

@@ -69,7 +69,7 @@ def follow_coordinator(
 
 
 def _steps(batch: Batch, claims: Claims, owner: Longs) -> RebalanceSteps:
-    """The rounds of heartbeats of all groups at once: no partition is of two of them."""
+    """Follow the heartbeats of all groups at once: no partition belongs to two of them."""
     claims_of_members = claims.where(claims.member >= 0)
     pairs = np.stack(
         (claims_of_members.group, claims_of_members.topic, claims_of_members.partition), axis=1

@@ -112,7 +112,7 @@ def _measure_outcomes(
     is_owned: bool,
     has_racks: bool,
 ) -> dict[str, Any]:
-    """The columns that one assignor decides; null where it has no answer."""
+    """Return the columns that one assignor decides; null where it has no answer."""
     measured = measure(batch, claims, judged.steps)
     none = np.array([verdict in UNANSWERED for verdict, _ in judged.verdicts], bool)
     unknown = none | (not is_owned)

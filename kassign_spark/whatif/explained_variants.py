@@ -31,7 +31,7 @@ class Variant(NamedTuple):
 
 
 def conclude(variants: list[Variant], own: int) -> tuple[str | None, int, str | None]:
-    """The assignor that explains a group, partitions that differ from the nearest, and a detail.
+    """Return the assignor that explains a group, how many partitions differ, and a detail.
 
     ``own`` is the group's assignor: where another explains the group, or none, it comes first.
     """

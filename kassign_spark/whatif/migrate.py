@@ -167,7 +167,7 @@ def _choose_assignor(to: str, assignor: str | None, policy: str, max_size: int) 
 
 
 def _stated_patterns(members: DataFrame) -> DataFrame:
-    """Rows of kind SAID, of members with a pattern or a regex."""
+    """Return rows of kind SAID, of members with a pattern or a regex."""
     some = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
     texts = "to_json(array(topics_pattern, finding, topics_regex))"
     return rows(with_pattern_findings(some), SAID, texts=texts)
@@ -191,7 +191,7 @@ def with_pattern_findings(members: DataFrame) -> DataFrame:
 
 
 def _restarts(order: DataFrame, members: DataFrame) -> DataFrame:
-    """Rows of kind ORDER; runs a query that looks for members which are not there.
+    """Return rows of kind ORDER; runs a query that looks for members which are not there.
 
     Raises:
         InputError: the order names an unknown member, a member twice, or no position.
@@ -218,7 +218,7 @@ def _restarts(order: DataFrame, members: DataFrame) -> DataFrame:
 
 
 def _clients(members: DataFrame, clients: DataFrame) -> DataFrame:
-    """Rows of kind CLIENT: what the new client refuses in the settings of a group's clients."""
+    """Return rows of kind CLIENT: settings of a group's clients that the new client refuses."""
     groups = members.select(*GROUP_KEY).distinct()
     return rows(
         groups.join(refused_as_consumer(clients), on="group_id", how="inner"),

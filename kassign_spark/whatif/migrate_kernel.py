@@ -135,7 +135,7 @@ def _owners(batch: Batch, claims: Claims) -> Longs:
 
 
 def _state(batch: Batch, group: int, states: GroupStates) -> ConsumerGroupState:
-    """A group as the coordinator sees it once it is one of the new protocol, before any target."""
+    """Return a converted group as the coordinator sees it, before any target."""
     members = np.arange(*batch.first_member[group : group + 2])
     state = states.of(group, members)
     return replace(state, votes=states.votes(members), is_order_known=False)
@@ -151,7 +151,7 @@ def _order(batch: Batch, group: int, places: Mapping[str, int]) -> Longs:
 
 
 def _shared_instances(batch: Batch, codes: Longs) -> list[str]:
-    """Each group.instance.id that several members have, of all members of a group."""
+    """Return each group.instance.id that several members of a group have."""
     named, counts = np.unique(codes[codes > 0], return_counts=True)
     shared: list[str] = batch.texts.take(pa.array(named[counts > 1] - 1)).to_pylist()
     return sorted(shared)
@@ -200,7 +200,7 @@ def _texts_of(batch: Batch, codes: Longs) -> list[str | None]:
 
 
 def _topics_in_step(batch: Batch, group: int) -> list[str]:
-    """Topics that all members read and that have as many partitions as another one, by name."""
+    """Return topics that all members read and whose partition count is not unique, by name."""
     if not batch.is_alike[group] or batch.first_member[group + 1] - batch.first_member[group] < 2:
         return []
     topics = slice(*batch.first_topic[group : group + 2])

@@ -197,7 +197,7 @@ def _refute(group: Group, limit: Doubles) -> Proof | None:
 
 
 def _without_place(group: Group, limit: Doubles) -> Proof | None:
-    """The pigeonhole over all members and within each class's."""
+    """Apply the pigeonhole principle to all members, and to the subscribers of each class."""
     sets = [np.ones(len(group.eligible), bool)]
     sets += [~(group.eligible & ~row).any(axis=1) for row in group.eligible]
     for classes in sets[:50]:

@@ -61,7 +61,7 @@ def plan_with_counts(
 
 
 def breaks(bounds: Bounds, away: Bools, weight: Doubles, power: Doubles | float) -> Bools:
-    """[...]: whether plans by which partitions, [..., partition], are away break a bound on moves.
+    """Return [...]: whether plans, by moved partitions [..., partition], break a bound on moves.
 
     ``power``: by what the weights were multiplied.
     """
@@ -83,7 +83,7 @@ def keep_bounds(
     counts: Doubles | None,
     effort: str,
 ) -> PlannedStates:
-    """The best plans within the bounds on moves, as points of the curve.
+    """Return the best plans within the bounds on moves, as points of the curve.
 
     ``limit`` is [group, member], the weight it may have; ``reached`` [group, partition], owners
     that come near it; ``power`` [group], by what weights were multiplied.
@@ -106,7 +106,7 @@ def keep_bounds(
 def _best_point(
     points: list[Point], home: Longs, weight: Doubles, bounds: Bounds, power: float
 ) -> Longs:
-    """The owners of the best point that keeps the bounds."""
+    """Return the owners of the best point that keeps the bounds."""
 
     def away(point: Point) -> Bools:
         left: Bools = (home >= 0) & (point.owner != home)

@@ -21,7 +21,7 @@ class LoadBounds(NamedTuple):
 
 
 def load_bounds(batch: PaddedGroups) -> LoadBounds:
-    """The bounds that need no search."""
+    """Return the bounds that need no search."""
     levels = find_levels(batch.class_weight, batch.eligible, batch.capacity)
     largest = np.where(batch.eligible, batch.capacity[:, None, :], 0.0).max(axis=2)
     largest = np.take_along_axis(largest, batch.class_, 1)
@@ -30,7 +30,7 @@ def load_bounds(batch: PaddedGroups) -> LoadBounds:
 
 
 def pigeonhole(group: Group, low: float, high: float) -> float:
-    """The greatest load in [low, high] below which some heaviest partitions find no place.
+    """Return the greatest load in [low, high] below which some heaviest partitions find no place.
 
     Under a load T a member takes of the k heaviest partitions of a closed set at most as many as
     the lightest of these k are that fit under T. If all of the set together take fewer than k, T
@@ -50,7 +50,7 @@ def pigeonhole(group: Group, low: float, high: float) -> float:
 
 
 def _closed_sets(eligible: Bools) -> list[Bools]:
-    """Sets of classes whose subscribers are few together: all, and those within a class's."""
+    """Return sets of classes with few subscribers together: all, and those within a class's."""
     sets = [np.ones(len(eligible), bool)]
     if len(eligible) > 1 and eligible.shape[1] <= _MANY_MEMBERS:
         seen = {sets[0].tobytes()}
@@ -86,7 +86,7 @@ def _greatest_refuted(weight: Doubles, capacity: Doubles, low: float, high: floa
 
 
 def short_of(sums: Doubles, sizes: Doubles, counts: Longs) -> Longs:
-    """The numbers of heaviest partitions for which members have too few places.
+    """Return the numbers of heaviest partitions for which members have too few places.
 
     ``sums`` are running ones of weights, from 0; of members ``counts`` may have up to ``sizes``.
     """
@@ -99,7 +99,7 @@ def short_of(sums: Doubles, sizes: Doubles, counts: Longs) -> Longs:
 
 
 def moves_bound(batch: PaddedGroups, limit: Doubles) -> Longs:
-    """[group]: how many partitions must leave the members above their ``limit`` at least.
+    """Return [group]: how many partitions must leave the members above their ``limit`` at least.
 
     ``limit``: [group, member], the weight that a member may have.
     """

@@ -36,7 +36,7 @@ def group_by_member(owner: Longs, members: int, only: Bools | None = None) -> Me
 
 
 def count_to_shed(group: Group, load: Doubles, limit: Doubles, owned: MemberPartitions) -> Longs:
-    """[member]: how many partitions at least must leave it, if it is above its limit."""
+    """Return [member]: how many partitions at least must leave it, if it is above its limit."""
     over, first, count, sums = _over(group, load, limit, owned)
     least = np.zeros(len(load), np.int64)
     least[over] = _fewest(sums, first, count, (load - limit)[over])
@@ -154,7 +154,7 @@ def _deal_one_by_one(
     limit: Doubles,
     takers: list[Longs],
 ) -> None:
-    """The heaviest first, each to the member that it fills least: each step needs the one before.
+    """Deal the heaviest first, each to the member that it fills least, one after the other.
 
     With many classes a round would place one partition per class, which is no faster.
     """

@@ -16,7 +16,7 @@ def counts_decide(group: Group) -> bool:
 
 
 def best_counts(group: Group) -> Longs:
-    """The owners of partitions in the assignment of the best balance that moves the fewest."""
+    """Return the owners in the assignment with the best balance and then the fewest moves."""
     class_, member = np.nonzero(group.eligible)
     classes, members = group.eligible.shape
     owned = np.zeros((classes, members), np.int64)
@@ -49,7 +49,7 @@ def name_counts(class_: Longs, home: Longs, assigned: Longs) -> Longs:
 
 
 def count_difference(group: Group, owner: Longs) -> int:
-    """The greatest difference of counts between members that may have anything."""
+    """Return the greatest difference of counts between members that may have anything."""
     used = group.counts(owner)[group.eligible.any(axis=0)]
     return int(used.max() - used.min()) if len(used) else 0
 

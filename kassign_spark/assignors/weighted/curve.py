@@ -76,7 +76,7 @@ def find_curve(
 
 
 def _stay(batch: PaddedGroups, limit: Doubles, counts: Doubles | None, kicks: int) -> list[Point]:
-    """Owners keep what they have; partitions that nobody has go where they do least harm."""
+    """Let owners keep what they have; partitions without an owner go where they do least harm."""
     measured = np.maximum(limit / batch.capacity, 1e-300)
     objective = reach(batch, measured)
     members = np.arange(limit.shape[1])
@@ -98,7 +98,7 @@ def _points(
 
 
 def _drop_dominated(points: list[Point]) -> list[Point]:
-    """Cheapest first; each must have better counts, or as good ones and lower the load."""
+    """Return the cheapest first; each next has better counts, or as good ones and lower load."""
     kept: list[Point] = []
     for point in sorted(points, key=lambda p: (p.cost, p.moves, p.outside, p.ratio)):
         last = kept[-1] if kept else point._replace(ratio=np.inf)
@@ -109,7 +109,7 @@ def _drop_dominated(points: list[Point]) -> list[Point]:
 
 
 def _between(points: list[Point]) -> list[float]:
-    """Limits that may hold answers between those that are known."""
+    """Return limits that may hold answers between those that are known."""
     ratios = []
     for point, next_ in pairwise(points):
         if next_.moves - point.moves > 1:

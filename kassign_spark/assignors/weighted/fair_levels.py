@@ -84,7 +84,7 @@ def _pour(weight: Doubles, eligible: Bools, load: Doubles, capacity: Doubles) ->
 def _threshold(
     weight: Doubles, eligible: Bools, capacity: Doubles, level: Doubles
 ) -> tuple[Doubles, Bools]:
-    """The best bound over the sets of members above some level, and that set."""
+    """Return the best bound over the sets of members above some level, and that set."""
     highest = np.maximum(level.max(axis=1, initial=0.0), 1e-300)[:, None]
     step = np.rint(level / highest * _STEPS)
     lowest = np.where(eligible, step[:, None, :], FAR).min(axis=2, initial=FAR)
@@ -101,7 +101,7 @@ def _threshold(
 
 
 def _room_above(step: Doubles, capacity: Doubles) -> Doubles:
-    """[group, member]: the capacity of all members that stand as high as this one, or higher."""
+    """Return [group, member]: the capacity of all members at least as high as this one."""
     order = np.argsort(-step, axis=1, kind="stable")
     descending = np.take_along_axis(step, order, 1)
     sums = np.cumsum(np.take_along_axis(capacity, order, 1), axis=1)
@@ -116,7 +116,7 @@ def _room_above(step: Doubles, capacity: Doubles) -> Doubles:
 
 
 def same_level(level: Doubles) -> Longs:
-    """[group, member]: which part of its group a member is in; members of one level are one."""
+    """Return [group, member]: the part of its group that a member is in; each level is one part."""
     order = np.argsort(level, axis=1, kind="stable")
     ascending = np.take_along_axis(level, order, 1)
     rises = ascending[:, 1:] > ascending[:, :-1] * (1 + 1e-6)

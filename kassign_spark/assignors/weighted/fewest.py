@@ -39,7 +39,7 @@ class PlannedStates(NamedTuple):
     moves: Longs
 
     def take(self, groups: Longs) -> "PlannedStates":
-        """Some groups."""
+        """Return some groups."""
         columns = (column[groups] for column in self[1:])
         return PlannedStates(self.state.take(groups), *columns)  # type: ignore[arg-type]
 
@@ -67,7 +67,7 @@ def judge(batch: PaddedGroups, objective: Objective, state: PlacementState) -> P
 
 
 def is_better(new: PlannedStates, old: PlannedStates, *, even_first: bool = False) -> np.ndarray:
-    """[group]: whether a plan beats another: counts, excess, cost of moves, evenness."""
+    """Return [group]: whether a plan beats another: counts, excess, cost of moves, evenness."""
     keys = [(new.outside, old.outside), (new.excess, old.excess)]
     rest = [(new.cost, old.cost), (new.even, old.even * (1 - 1e-12))]
     better = np.zeros(len(new.cost), bool)
@@ -124,7 +124,7 @@ def find_fewest(
 
 
 def _open(best: PlannedStates, cost_bound: Doubles, rows: Longs, even_first: bool) -> Longs:
-    """Those of ``rows`` for which something may still be gained."""
+    """Return the ``rows`` that may still gain something."""
     if even_first:
         return rows
     within = (best.excess[rows] <= 0) & (best.outside[rows] <= 0)

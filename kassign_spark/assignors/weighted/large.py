@@ -150,7 +150,7 @@ def _plan_within(group: Group, seen: LargeGroupBounds, limit: Doubles) -> Longs:
 
 
 def curve_large(group: Group, seen: LargeGroupBounds) -> list[Point]:
-    """The points of fewest moves against the greatest load, relative to the best one found."""
+    """Return the points of fewest moves against the greatest load, relative to the best one."""
     best = float((seen.load / group.capacity).max())
     limit = best * group.capacity
     points = [_stay(group, limit)]
@@ -188,7 +188,7 @@ def _point(group: Group, owner: Longs, limit: Doubles) -> Point:
 def _best_within_bounds(
     group: Group, seen: LargeGroupBounds, limit: Doubles, options: PlanOptions
 ) -> Longs:
-    """The lowest load within the bounds on moves: a point of the curve, found by halving."""
+    """Return the lowest load within the bounds on moves: a point of the curve, found by halving."""
     best = _stay(group, limit)
     low, high = 1.0, max(best.ratio, 1.0)
     for _ in range(_REFINEMENTS):
@@ -226,12 +226,12 @@ def _reach(group: Group, level: Doubles) -> tuple[Longs, Doubles]:
 
 
 def relative_limits(limit: Limit, group: Group, seen: LargeGroupBounds) -> Doubles:
-    """[member]: the greatest relative load that each may have."""
+    """Return [member]: the greatest relative load that each may have."""
     load, power = seen.load / group.capacity, np.array([group.power])
     relative: Doubles = limits_by_part(limit, seen.parts, load[None], power)[0]
     return relative
 
 
 def _excess(group: Group, owner: Longs, limit: Doubles) -> float:
-    """By how much members are above their limits, together."""
+    """Sum up by how much members are above their limits."""
     return float(np.maximum(group.loads(owner) - limit, 0.0).sum())

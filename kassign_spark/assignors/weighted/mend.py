@@ -38,7 +38,7 @@ class Exchanges(NamedTuple):
     taken: Longs
 
     def take(self, rows: Longs) -> "Exchanges":
-        """Some of them."""
+        """Return some of the members."""
         return Exchanges(*(column[rows] for column in self))  # type: ignore[arg-type]
 
 

@@ -41,7 +41,7 @@ class Objective(NamedTuple):
     counts: Doubles | None = None
 
     def take(self, groups: Longs) -> "Objective":
-        """The objective of some of the groups."""
+        """Return the objective of some of the groups."""
         columns = (None if column is None else column[groups] for column in self[1:])
         return Objective(self.is_reach, *columns)  # type: ignore[arg-type]
 
@@ -77,12 +77,12 @@ def within(
 
 
 def cost_of(objective: Objective, weight: Doubles) -> Doubles:
-    """[group, member]: the cost of each member's weight."""
+    """Return [group, member]: the cost of each member's weight."""
     return member_cost(objective.is_reach, weight, objective.a, objective.b, objective.c)
 
 
 def member_cost(is_reach: bool, weight: Doubles, a: Doubles, b: Doubles, c: Doubles) -> Doubles:
-    """The cost of weights, which are used up; multiplications only, which round alike anywhere."""
+    """Return the cost of weights, in their memory; only multiplies, which rounds alike anywhere."""
     if is_reach:
         cost = weight * b
         for _ in range(3):
@@ -99,12 +99,12 @@ def member_cost(is_reach: bool, weight: Doubles, a: Doubles, b: Doubles, c: Doub
 
 
 def count_cost(objective: Objective, count: Doubles) -> Doubles:
-    """[group, member]: the cost of members' numbers of partitions."""
+    """Return [group, member]: the cost of members' numbers of partitions."""
     return _COUNT * outside(objective, count)
 
 
 def outside(objective: Objective, count: Doubles) -> Doubles:
-    """[group, member]: by how much numbers of partitions are outside their bounds."""
+    """Return [group, member]: by how much numbers of partitions are outside their bounds."""
     if objective.counts is None:
         return np.zeros(count.shape)
     least, most = objective.counts[:, :1], objective.counts[:, 1:]

@@ -109,7 +109,7 @@ def reach_parts(
 
 
 def limits_by_part(limit: Limit, parts: Parts, reached: Doubles, power: Doubles) -> Doubles:
-    """[group, member]: the greatest relative load that each member may have.
+    """Return [group, member]: the greatest relative load that each member may have.
 
     ``reached``, the best relative load found, is [group, member].
     """
@@ -129,13 +129,13 @@ def limits_by_part(limit: Limit, parts: Parts, reached: Doubles, power: Doubles)
 
 
 def weights_within(relative: Doubles, capacity: Doubles) -> Doubles:
-    """[group, member]: the weight that fits under a relative limit; whole."""
+    """Return [group, member]: the weight that fits under a relative limit; whole."""
     result: Doubles = np.floor(relative * capacity * _ROUNDING)
     return result
 
 
 def shown_level(batch: PaddedGroups, parts: Parts, values: Doubles) -> Doubles:
-    """[group]: the value of the highest part of members that have no dominant partition."""
+    """Return [group]: the value of the highest part of members that have no dominant partition."""
     common = batch.eligible.any(axis=1) & ~parts.alone
     part = np.argmax(np.where(common, parts.level, -1.0), axis=1)[:, None]
     return np.take_along_axis(values, part, 1)[:, 0]
@@ -167,7 +167,7 @@ def _peel_many(
 
 
 def _rest(batch: PaddedGroups, dominant: Bools) -> Doubles:
-    """[group, class]: the weight without the dominant partitions; exact, as weights are whole."""
+    """Return [group, class]: the weight without dominant partitions; exact for whole weights."""
     weight = batch.class_weight.copy()
     group, partition = np.nonzero(dominant)
     np.subtract.at(weight, (group, batch.class_[group, partition]), batch.weight[group, partition])

@@ -145,12 +145,12 @@ def batches(groups: Sequence[Group]) -> Iterator[list[int]]:
 
 
 def _size_class(partitions: int, members: int) -> tuple[int, int]:
-    """Sizes that share a batch: partitions, which cost most, about a half apart."""
+    """Return the sizes by which groups share a batch; of partitions about a half apart."""
     return int(np.ceil(np.log(partitions + 1) * 2.5)), int(np.ceil(np.log(members + 1)))
 
 
 def _weighted_part(group: Group) -> Group:
-    """The partitions that have weight, which come first."""
+    """Return the partitions that have weight, which come first."""
     return group.heaviest(int((group.weight > 0).sum()))
 
 
@@ -176,7 +176,7 @@ def _deal_idle(group: Group, owner: Longs) -> None:
 
 
 def _plan_by_counts(group: Group) -> WeightedPlan:
-    """A group without weight: best balance of counts, then the fewest moves."""
+    """Plan a group without weight: best balance of counts, then the fewest moves."""
     owner = best_counts(group)
     weightless = GroupMeasures(
         limit=np.zeros(len(group.capacity)),

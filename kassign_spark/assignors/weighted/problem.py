@@ -42,7 +42,7 @@ class Group(NamedTuple):
     power: float = 1.0
 
     def heaviest(self, count: int) -> "Group":
-        """The first partitions, all members and classes."""
+        """Return the first partitions, all members and classes."""
         return self._replace(
             weight=self.weight[:count],
             class_=self.class_[:count],
@@ -51,7 +51,7 @@ class Group(NamedTuple):
         )
 
     def away(self, owner: Longs) -> Bools:
-        """[partition]: whether it has left its owner."""
+        """Return [partition]: whether it has left its owner."""
         left: Bools = (self.home >= 0) & (owner != self.home)
         return left
 
@@ -67,7 +67,7 @@ class Group(NamedTuple):
         return total / capacity if capacity else 0.0
 
     def counts(self, owner: Longs) -> Longs:
-        """[member]: how many partitions each has."""
+        """Return [member]: how many partitions each has."""
         return np.bincount(owner[owner >= 0], minlength=len(self.capacity))
 
 
@@ -95,11 +95,11 @@ class PaddedGroups(NamedTuple):
     is_there: Bools
 
     def take(self, groups: Longs | Bools) -> "PaddedGroups":
-        """Some of the groups."""
+        """Return some of the groups."""
         return PaddedGroups(*(column[groups] for column in self))  # type: ignore[arg-type]
 
     def away(self, owner: Longs) -> Bools:
-        """[group, partition]: whether it has left its owner."""
+        """Return [group, partition]: whether it has left its owner."""
         left: Bools = (self.home >= 0) & (owner != self.home)
         return left
 
@@ -153,7 +153,7 @@ def stack(groups: Sequence[Group]) -> PaddedGroups:
 
 
 def can_take(batch: PaddedGroups) -> Bools:
-    """[group, partition, member]: whether the member may take the partition."""
+    """Return [group, partition, member]: whether the member may take the partition."""
     eligible = np.take_along_axis(batch.eligible, batch.class_[:, :, None], axis=1)
     result: Bools = eligible & batch.is_there[:, :, None]
     return result
@@ -168,12 +168,12 @@ def loads(batch: PaddedGroups, owner: Longs) -> Doubles:
 
 
 def sums_of(key: Longs, weight: Doubles, size: int) -> Doubles:
-    """The weights of each key, added up."""
+    """Return the weights of each key, added up."""
     return np.bincount(key, weight, size).astype(np.float64)
 
 
 def last_sum(terms: Doubles) -> Doubles:
-    """Sums along the last axis, in order: trailing zeros of padding do not change the rounding."""
+    """Sum along the last axis, in order: trailing zeros of padding do not change the rounding."""
     if not terms.shape[-1]:
         return np.zeros(terms.shape[:-1])
     result: Doubles = np.cumsum(terms, axis=-1)[..., -1]
@@ -181,7 +181,7 @@ def last_sum(terms: Doubles) -> Doubles:
 
 
 def noise(*seeds: int, size: int) -> Doubles:
-    """Numbers in [0, 1) that follow from the seeds and the place only (splitmix64)."""
+    """Return numbers in [0, 1) that follow from the seeds and the place only (splitmix64)."""
     value = np.arange(1, size + 1, dtype=np.uint64)
     for seed in seeds:
         value = value + np.uint64(0x9E3779B97F4A7C15 * (2 * seed + 1) % 2**64)

@@ -31,7 +31,7 @@ class BestLoads(NamedTuple):
     cost: Doubles
 
     def take(self, groups: Longs) -> "BestLoads":
-        """Some groups."""
+        """Return some groups."""
         return BestLoads(self.state.take(groups), self.most[groups], self.cost[groups])
 
 
@@ -132,7 +132,7 @@ def _scarcest_first(batch: PaddedGroups, objective: Objective) -> PlacementState
 def _select_unfinished(
     batch: PaddedGroups, level: Doubles, bound: Doubles, best: BestLoads, rows: Longs
 ) -> Longs:
-    """Those of ``rows`` whose maximum is above its bound, or a part above its level."""
+    """Return the ``rows`` whose maximum is above its bound, or with a part above its level."""
     part = best.state.load[rows] / np.maximum(batch.capacity[rows] * level[rows], 1e-300)
     is_open: Bools = (best.most[rows] > bound[rows] * CLOSE) | (part.max(axis=1) > _CLOSE_PART)
     return rows[is_open]

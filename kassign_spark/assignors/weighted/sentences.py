@@ -30,14 +30,14 @@ class Names(NamedTuple):
 
 
 def number(value: float) -> str:
-    """A number as people read it: thousands apart, four figures of small ones."""
+    """Return a number as people read it: thousands apart, four figures of small ones."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.4g}"
 
 
 def times(skew: float) -> str:
-    """A load by the fair load of its group as people read it."""
+    """Return a load by the fair load of its group as people read it."""
     return f"{skew:.3g}x"
 
 

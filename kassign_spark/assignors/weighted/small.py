@@ -139,7 +139,7 @@ def _take_best_counts(groups: Sequence[Group], batch: PaddedGroups, reached: Bes
 
 
 def unit_costs(batch: PaddedGroups) -> Doubles:
-    """Costs of moves up to 1, so that they weigh against evenness alike in every group."""
+    """Return costs of moves up to 1, so that they weigh against evenness alike in every group."""
     most = batch.cost.max(axis=1, initial=0.0)[:, None]
     result: Doubles = np.where(most > 0, batch.cost / np.maximum(most, 1e-300), 0.0)
     return result

@@ -25,7 +25,7 @@ class PlacementState(NamedTuple):
     counts: Doubles
 
     def take(self, groups: Longs) -> "PlacementState":
-        """The state of some groups."""
+        """Return the state of some groups."""
         return PlacementState(self.owner[groups], self.load[groups], self.counts[groups])
 
     def put(self, groups: Longs, other: "PlacementState") -> None:
@@ -34,7 +34,7 @@ class PlacementState(NamedTuple):
             column[groups] = new
 
     def copy(self) -> "PlacementState":
-        """A state that shares nothing with this one."""
+        """Return a state that shares nothing with this one."""
         return PlacementState(self.owner.copy(), self.load.copy(), self.counts.copy())
 
 
@@ -110,7 +110,7 @@ def improve(batch: PaddedGroups, objective: Objective, state: PlacementState) ->
 
 
 def arrivals(batch: PaddedGroups, objective: Objective, state: PlacementState) -> Doubles:
-    """[group, partition, member]: what it costs that the member gets the partition as well."""
+    """Return [group, partition, member]: the cost if the member gets the partition as well."""
     a, b, c = (column[:, None, :] for column in (objective.a, objective.b, objective.c))
     grown = state.load[:, None, :] + batch.weight[:, :, None]
     cost = member_cost(objective.is_reach, grown, a, b, c)
