@@ -67,7 +67,7 @@ def raised_as(kind: type[KassignError], where: str) -> Iterator[None]:
 
 
 def _java_message(causes: Iterable[Any]) -> str | None:
-    says, unread = [], None
+    lines, unread = [], None
     for thrown in causes:
         text = thrown.getMessage() or thrown.getClass().getSimpleName()
         if _LOST_CHECKPOINT in text:
@@ -81,11 +81,11 @@ def _java_message(causes: Iterable[Any]) -> str | None:
         if _IMPORT.search(text):
             return _own_message(text)
         unread = unread or _UNREAD_FILE.search(f"{text} ")
-        says.append(_first_line(text))
-    if not says:
+        lines.append(_first_line(text))
+    if not lines:
         return None
-    says = [text for text in says if not _ENVELOPE.match(text)] or says
-    first, cause = says[0], says[-1]
+    lines = [text for text in lines if not _ENVELOPE.match(text)] or lines
+    first, cause = lines[0], lines[-1]
     if unread is not None and not _IS_AWAY.search(cause):
         condition, file = unread[1], unquote(unread[2])
         if file.endswith(".parquet"):

@@ -56,8 +56,8 @@ def predict_eager(state: GroupState, layout: Layout) -> Outcome:
     else:
         assigned = _deal_in_turn(state, layout, order)
     if assigned is None:
-        says = _NO_TOPICS if state.client == SARAMA else _KEY_ERROR
-        return Outcome(THROWS, says, [], {}, layout)
+        reason = _NO_TOPICS if state.client == SARAMA else _KEY_ERROR
+        return Outcome(THROWS, reason, [], {}, layout)
     unsure = _unsure_of_runs(state)
     return Outcome(INEXACT if unsure else OK, unsure, assigned, {}, layout)
 

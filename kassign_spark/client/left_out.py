@@ -8,7 +8,7 @@ _MOST_TOPICS = 5
 """Topics of a group that a detail names."""
 
 
-def left_out_says(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> str | None:
+def describe_left_out(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> str | None:
     """Describe the topics that a group subscribes to in vain; None if there are none.
 
     Args:
@@ -16,7 +16,7 @@ def left_out_says(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> str | 
         is_idle: whether the group gets nothing.
     """
     listed = sorted(topics)
-    reason = _topics_say(listed) if listed else None
+    reason = _describe_topics(listed) if listed else None
     return (
         f"the group gets nothing: {reason or 'no member subscribes to a topic'}"
         if is_idle
@@ -24,7 +24,7 @@ def left_out_says(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> str | 
     )
 
 
-def _topics_say(topics: list[tuple[str, int]]) -> str:
+def _describe_topics(topics: list[tuple[str, int]]) -> str:
     """Name the topics, the first ones; and say what members own of them."""
     shown = first_names([topic for topic, _ in topics], _MOST_TOPICS)
     owned = sum(count for _, count in topics)

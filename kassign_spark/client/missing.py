@@ -25,7 +25,7 @@ def with_cause(state: GroupState, outcome: Outcome, without: Outcome) -> Outcome
     effect = _failure(outcome, without) or _wrong_partition(state, outcome)
     if effect is None:
         return outcome
-    parts = [outcome.detail, effect, _claims_say(state, outcome.layout), WHAT_HELPS]
+    parts = [outcome.detail, effect, _describe_claims(state, outcome.layout), WHAT_HELPS]
     return outcome._replace(detail="; ".join(filter(None, parts)), is_misled=True)
 
 
@@ -47,7 +47,7 @@ def _wrong_partition(state: GroupState, outcome: Outcome) -> str | None:
     return f"{layout.name(min(twice))} is given to two members" if twice else None
 
 
-def _claims_say(state: GroupState, layout: Layout) -> str:
+def _describe_claims(state: GroupState, layout: Layout) -> str:
     """Name the first of the claims, and count the others."""
     sizes = dict(zip(layout.topics, layout.counts, strict=True))
     missing = sorted(

@@ -59,20 +59,20 @@ def read_by_leader(state: GroupState) -> Reading:
     short = [place for place, family in enumerate(families) if family == KAFKA_GO]
     if state.client == KAFKA_GO:
         long = sorted({*families}.difference(_WITHOUT_OWNED))
-        says = f"kafka-go cannot read the subscriptions of {' and '.join(long)}; {_ADVICE}"
-        return Reading(state, says if long else None)
+        sentence = f"kafka-go cannot read the subscriptions of {' and '.join(long)}; {_ADVICE}"
+        return Reading(state, sentence if long else None)
     if short and state.client in (JAVA, KAFKA_PYTHON):
         return Reading(state, f"{state.client} cannot read kafka-go's subscriptions; {_ADVICE}")
     if short and state.client == LIBRDKAFKA:
-        says = (
+        sentence = (
             f"librdkafka cannot read kafka-go's subscriptions: its members get nothing; {_ADVICE}"
         )
-        return Reading(_without(state, short), detail=says)
+        return Reading(_without(state, short), detail=sentence)
     if state.client == SARAMA and state.assignor == "sticky":
         fresh = {*range(len(families))}.difference(state.claim_members)
         empty = sorted({families[place] for place in fresh}.intersection(_EMPTY_USER_DATA))
-        says = f"sarama cannot read the empty user data of new members of {' and '.join(empty)}"
-        return Reading(state, f"{says}; {_ADVICE}" if empty else None)
+        sentence = f"sarama cannot read the empty user data of new members of {' and '.join(empty)}"
+        return Reading(state, f"{sentence}; {_ADVICE}" if empty else None)
     return Reading(state)
 
 

@@ -77,8 +77,8 @@ def _predict(state: GroupState) -> Outcome:
     if state.client in _NEEDS_TOPICS:
         missing = sorted(set().union(*state.subscriptions).difference(state.topics))
         if missing:
-            verdict, says = _NEEDS_TOPICS[state.client]
-            return Outcome(verdict, f"{says}: {', '.join(missing)}", [], {}, layout)
+            verdict, sentence = _NEEDS_TOPICS[state.client]
+            return Outcome(verdict, f"{sentence}: {', '.join(missing)}", [], {}, layout)
     if state.assignor == RACK_AFFINITY:
         return predict_rack_affinity(state, layout)
     if state.assignor == "roundrobin" or (state.assignor == "range" and state.client != JAVA):
@@ -113,11 +113,11 @@ def _ask_libraries(state: GroupState) -> Outcome:
         f"{client} {_difference(first, outcome)}"
         for client, outcome in zip(state.clients[1:], outcomes[1:], strict=True)
     )
-    says = (
+    sentence = (
         f"the leader is not known: this is {state.client}'s answer; {'; '.join(others)}; name the "
         "library with leader, or set is_leader of a member"
     )
-    return first._replace(verdict=INEXACT, detail=says)
+    return first._replace(verdict=INEXACT, detail=sentence)
 
 
 def _difference(first: Outcome, other: Outcome) -> str:
@@ -152,11 +152,11 @@ def _answer_by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -
         answers = franz_go_sticky.draw_answers(state, claims)
     is_cooperative = state.assignor == "cooperative-sticky"
     drawn = ((each, withheld(claims, each) if is_cooperative else {}) for each in answers)
-    says = f"{state.client} goes through {things} in an order that Go draws anew each time"
+    sentence = f"{state.client} goes through {things} in an order that Go draws anew each time"
     try:
-        return compare_draws(says, state, claims, drawn)
+        return compare_draws(sentence, state, claims, drawn)
     except NotModelled:
-        return Outcome(DRAWN, says, [[] for _ in state.member_ids], {}, claims.layout)
+        return Outcome(DRAWN, sentence, [[] for _ in state.member_ids], {}, claims.layout)
     except NeverEnds as never:
         return Outcome(NEVER_ENDS, str(never), [], {}, claims.layout)
 

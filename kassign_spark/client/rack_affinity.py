@@ -93,12 +93,12 @@ def predict_rack_affinity(state: GroupState, layout: Layout) -> Outcome:
     unsure = _unsure(state)
     if unsure or is_certain:
         return Outcome(INEXACT if unsure else OK, unsure, assigned, {}, layout)
-    says = (
+    sentence = (
         "how many partitions each member gets is certain"
         if are_sizes_certain
         else f"no member gets fewer than {min(least)} or more than {max(most)} partitions"
     )
-    return Outcome(DRAWN, f"{_BY_RACK}; {says}", [[] for _ in assigned], {}, layout)
+    return Outcome(DRAWN, f"{_BY_RACK}; {sentence}", [[] for _ in assigned], {}, layout)
 
 
 def may_draw_by_rack(

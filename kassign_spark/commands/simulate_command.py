@@ -204,7 +204,11 @@ def _table(facts: Facts, name: str, columns: dict[str, str]) -> list[str]:
     shown = [name for name, column in columns.items() if any(r[column] is not None for r in rows)]
     first, *others = shown or list(columns)
     body = (
-        [_said(row, columns[first]), group_name(row), *(_said(row, columns[n]) for n in others)]
+        [
+            _format_column(row, columns[first]),
+            group_name(row),
+            *(_format_column(row, columns[n]) for n in others),
+        ]
         for row in rows
     )
     lines = table([first, "group", *others], body)
@@ -213,7 +217,7 @@ def _table(facts: Facts, name: str, columns: dict[str, str]) -> list[str]:
     return lines
 
 
-def _said(row: dict[str, Any], column: str) -> object:
+def _format_column(row: dict[str, Any], column: str) -> object:
     value = row[column]
     if column == "event" and row["stage"] > 1:
         return f"{value}, {row['stage']}nd stage"

@@ -157,10 +157,10 @@ def _duplicate_members(members: DataFrame) -> DataFrame:
     duplicates = members.groupBy(*GROUP_KEY, "member_id").agg(F.count("*").alias("rows"))
     named = duplicates.where("rows > 1 and member_id != '' and group_id != ''")
     about = (*GROUP_KEY, "member_id")
-    return to_problems(named, "duplicate_member", duplicate_says("rows"), about)
+    return to_problems(named, "duplicate_member", describe_duplicate("rows"), about)
 
 
-def duplicate_says(rows: str, table: str = "members") -> str:
+def describe_duplicate(rows: str, table: str = "members") -> str:
     """Return the detail for a member that appears more than once."""
     return sql_sentence(
         f"table {table}, column member_id: {{}} appears {{}} times in group {{}}: "

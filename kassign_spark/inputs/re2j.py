@@ -82,8 +82,8 @@ def problem(regex: str) -> str | None:
     except _RefusedError as refused:
         return f"the broker refuses it (INVALID_REGULAR_EXPRESSION): {refused}"
     except pa.ArrowInvalid as refused:
-        says = str(refused).removeprefix("Invalid regular expression: ")
-        return f"is not resolved here: RE2 takes less than the broker's RE2/J ({says})"
+        reason = str(refused).removeprefix("Invalid regular expression: ")
+        return f"is not resolved here: RE2 takes less than the broker's RE2/J ({reason})"
     return None
 
 

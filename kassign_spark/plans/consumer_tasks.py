@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.client.left_out import left_out_says
+from kassign_spark.client.left_out import describe_left_out
 from kassign_spark.coordinator.next_target import TargetOutcome, doubt_joiners, next_target
 from kassign_spark.coordinator.reconcile import Pairs, Steps, actions_in, reconcile
 from kassign_spark.coordinator.target_state import ConsumerGroupState
@@ -83,7 +83,7 @@ def _left_out(group: ConsumerGroup) -> str | None:
     if names and not missing:
         return None
     counts = Counter(group.owned_names[topic] for topic in group.owned_topics.tolist())
-    return left_out_says(((name, counts[name]) for name in missing), is_idle=names == missing)
+    return describe_left_out(((name, counts[name]) for name in missing), is_idle=names == missing)
 
 
 def consumer_groups(

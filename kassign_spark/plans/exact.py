@@ -21,7 +21,7 @@ from kassign_spark.assignors.in_tasks import (
 )
 from kassign_spark.client.cooperative_rounds import follow_rounds
 from kassign_spark.client.group_state import FAILING, OK, Outcome
-from kassign_spark.client.left_out import left_out_says
+from kassign_spark.client.left_out import describe_left_out
 from kassign_spark.client.model import predict_group
 from kassign_spark.client.protocols import EAGER
 from kassign_spark.client_libraries import ASSIGNORS, CLIENTS
@@ -157,7 +157,7 @@ def topics_left_out(batch: Batch, claims: Claims) -> dict[int, str]:
         by_group.setdefault(pair >> 32, []).append((names[(pair & 0xFFFF_FFFF) - 1], count))
     idle = (np.bincount(batch.topic_group, minlength=batch.group_count) == 0).tolist()
     sentences = {
-        group: left_out_says(by_group.get(group, ()), is_idle=is_idle)
+        group: describe_left_out(by_group.get(group, ()), is_idle=is_idle)
         for group, is_idle in enumerate(idle)
     }
     return {group: sentence for group, sentence in sentences.items() if sentence is not None}

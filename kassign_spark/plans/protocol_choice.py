@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from kassign_spark.client.protocols import COOPERATIVE, EAGER
 from kassign_spark.conforming import conform, has_cluster_id, short_assignor
 from kassign_spark.expressions import hash_bucket, hash_map_capacity, java_hash_code
-from kassign_spark.inputs.checks import duplicate_says
+from kassign_spark.inputs.checks import describe_duplicate
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, table_of
 
@@ -200,7 +200,7 @@ def _protocol(protocols: Mapping[str, Collection[str]]) -> tuple[Column, Column]
         F.lit("which protocols these support is not known: "), F.array_join(unknown, ", ")
     )
     reason = (
-        F.when(F.col("times") > 1, F.expr(duplicate_says("times", "candidates")))
+        F.when(F.col("times") > 1, F.expr(describe_duplicate("times", "candidates")))
         .when(F.size("assignors") == 0, "lists no assignor")
         .when(F.size(unknown) > 0, unknown_says)
         .otherwise("its assignors have no protocol in common: the consumer does not start")

@@ -106,9 +106,9 @@ def refused_as_consumer(clients: DataFrame) -> DataFrame:
     groups = rows.where(F.col("setting") == GROUP_ID).select(
         "client", F.regexp_replace("value", r"^[\x00-\x20]+|[\x00-\x20]+\z", "").alias("group_id")
     )
-    says = """concat('client "', client, '", ', setting, ': ', detail) as detail"""
+    detail = """concat('client "', client, '", ', setting, ': ', detail) as detail"""
     wrong = findings.where((F.col("severity") == REFUSED) | is_too_old)
-    return wrong.join(groups.distinct(), on="client", how="inner").selectExpr("group_id", says)
+    return wrong.join(groups.distinct(), on="client", how="inner").selectExpr("group_id", detail)
 
 
 def _group_by_client(rows: DataFrame) -> DataFrame:

@@ -221,21 +221,21 @@ def _verdict(group: Group, outcome: TargetOutcome | None) -> tuple[str | None, s
         return None, None
     if not group.drawn or outcome.verdict == "never_settles":
         return outcome.verdict, outcome.detail
-    says = says_of_draws(group.drawn, group.timelines)
-    reasons = [says] if outcome.detail is None else [outcome.detail, says]
+    sentence = describe_draws(group.drawn, group.timelines)
+    reasons = [sentence] if outcome.detail is None else [outcome.detail, sentence]
     return "inexact" if outcome.verdict == "inexact" else "drawn", "; ".join(reasons)
 
 
-def says_of_draws(drawn: Collection[str], timelines: Sequence[RebalanceTimeline]) -> str:
+def describe_draws(drawn: Collection[str], timelines: Sequence[RebalanceTimeline]) -> str:
     """Return what in a target depends on ids, and what is the same for all draws."""
     names = ", ".join(sorted(drawn)[:3]) + (", ..." if len(drawn) > 3 else "")
-    says = f"ids are drawn: of {names}"
+    sentence = f"ids are drawn: of {names}"
     spreads = [timeline.spread() for timeline in timelines]
     first, *others = spreads
     if not others:
-        says += "; the group is too large to try others, so who gets which partition is open"
+        sentence += "; the group is too large to try others, so who gets which partition is open"
     elif all(other.owners == first.owners for other in others):
-        says += f"; with {len(others)} other draws nothing changes"
+        sentence += f"; with {len(others)} other draws nothing changes"
     else:
         counts = (
             "the members' counts, whoever has them, are the same"
@@ -244,5 +244,5 @@ def says_of_draws(drawn: Collection[str], timelines: Sequence[RebalanceTimeline]
         )
         least, most = (f(s.moved for s in spreads) for f in (min, max))
         moves = f"{least}" if least == most else f"{least} to {most}"
-        says += f"; with {len(others)} other draws {counts}, {moves} move, others get them"
-    return says
+        sentence += f"; with {len(others)} other draws {counts}, {moves} move, others get them"
+    return sentence

@@ -68,8 +68,8 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
     unresolved = [member.pattern for member in present if member.resolved is None]
     if patterns := [pattern for pattern in unresolved if pattern is not None]:
         pattern = max(patterns)
-        says = UNENDING if may_not_end(pattern) else NO_PATTERN
-        return f"topics_pattern {quote_name(pattern)}: {says}"
+        problem = UNENDING if may_not_end(pattern) else NO_PATTERN
+        return f"topics_pattern {quote_name(pattern)}: {problem}"
     if unresolved:
         return f"the members of {group} do not all subscribe alike: give topics or topics_pattern"
     if is_unassigned and not named.consumer:

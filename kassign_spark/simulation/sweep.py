@@ -86,11 +86,11 @@ def _variants(sweeps: Sequence[Sweep]) -> list[Variant]:
     for number, sweep in enumerate(sweeps, start=1):
         for change in sweep.members:
             for growth in sweep.partitions:
-                says = [f"members {change:+d}"] if list(sweep.members) != [0] else []
+                changes = [f"members {change:+d}"] if list(sweep.members) != [0] else []
                 if list(sweep.partitions) != [Growth()]:
                     grown = f"+{growth.more}" if growth.more else f"x{growth.times}"
-                    says.append(f"partitions {grown}")
-                variants.append(Variant(number, ", ".join(says), change, growth, sweep))
+                    changes.append(f"partitions {grown}")
+                variants.append(Variant(number, ", ".join(changes), change, growth, sweep))
     return variants
 
 

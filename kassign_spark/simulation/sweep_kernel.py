@@ -16,7 +16,7 @@ from kassign_spark.groups.numbers import dense, names
 from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rebalance_rounds import follow
-from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, says_of_draws
+from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, describe_draws
 from kassign_spark.simulation.consumer_decisions import to_group_member, topics_of
 from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.members import Member
@@ -218,9 +218,9 @@ def _sweep_consumers(group: Group, other: Group, naming: Naming) -> dict[str, An
         else None
         for timeline in timelines
     ]
-    says = [] if outcome is None or outcome.detail is None else [outcome.detail]
+    details = [] if outcome is None or outcome.detail is None else [outcome.detail]
     if fresh:
-        says.append(says_of_draws([member.member_id for member in fresh], timelines))
+        details.append(describe_draws([member.member_id for member in fresh], timelines))
     followed, _ = first.reconcile()
     loads, moved, _ = first.spread()
     paused = followed.is_held & (followed.changed_in != NEVER)
@@ -233,5 +233,5 @@ def _sweep_consumers(group: Group, other: Group, naming: Naming) -> dict[str, An
         "paused_count": int(paused.sum()),
         "rounds": followed.round_count,
         "settles": outcome is None or outcome.verdict != "never_settles",
-        "detail": "; ".join(says) or None,
+        "detail": "; ".join(details) or None,
     }

@@ -77,7 +77,7 @@ def lost_orders(members: DataFrame) -> DataFrame:
     return to_problems(buckets, "hash_order_not_reproduced", detail)
 
 
-def order_says(ids: str, more: str) -> str:
+def describe_order(ids: str, more: str) -> str:
     """Return the detail for members of which some keep one partition more."""
     return sql_sentence(
         "members {} share a bucket of Java's hash map, and {} of them may keep one partition more: "

@@ -45,9 +45,9 @@ def misled_in_task(
         state = _state(table.take(pa.array(of_group)).to_pylist())
         outcome = None if state is None else predict_group(state)
         if outcome is not None and outcome.is_misled:
-            says = "Kafka's client throws: " if outcome.verdict in FAILING else ""
+            prefix = "Kafka's client throws: " if outcome.verdict in FAILING else ""
             rows.append(int(of_group[0]))
-            details.append(f"{says}{outcome.detail}")
+            details.append(f"{prefix}{outcome.detail}")
     return np.array(rows, np.int64), details
 
 

@@ -16,7 +16,7 @@ from kassign_spark.groups.task_sizes import tasks_of
 from kassign_spark.inputs.checks import (
     TOO_LARGE,
     assignor_problem,
-    duplicate_says,
+    describe_duplicate,
     group_conflicts,
     row_refusals,
     too_large,
@@ -36,7 +36,7 @@ from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.sessions import cores
 from kassign_spark.spark_versions import union_by_name
-from kassign_spark.validation.member_order import lost_orders, order_says
+from kassign_spark.validation.member_order import describe_order, lost_orders
 from kassign_spark.validation.tasks import found_in_tasks
 from kassign_spark.validation.unused_weights import find_unused
 
@@ -120,15 +120,17 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> 
 def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> DataFrame:
     """Put what tasks found into words."""
     of_problem = {
-        "duplicate_member": duplicate_says("number"),
+        "duplicate_member": describe_duplicate("number"),
         **dict(too_large(problem, "number") for problem in TOO_LARGE),
-        **{problem: _left_out_says(problem, "number", "numbers[0]") for problem in _LEFT_OUT},
-        "duplicate_group_instance_id": _instance_says("text", "texts", "size(numbers) > 0"),
-        "owned_partition_missing": _beyond_says("number", is_counted="text is not null"),
+        **{problem: _describe_left_out(problem, "number", "numbers[0]") for problem in _LEFT_OUT},
+        "duplicate_group_instance_id": _describe_instance("text", "texts", "size(numbers) > 0"),
+        "owned_partition_missing": _describe_missing_partition(
+            "number", is_counted="text is not null"
+        ),
         "claims_mislead_client": "text",
-        "owner_not_in_group": _stranger_says("number"),
-        "claimed_twice": _claims_say("texts", "numbers"),
-        "member_order_unknown": order_says("texts", "number"),
+        "owner_not_in_group": _describe_stranger("number"),
+        "claimed_twice": _describe_claims("texts", "numbers"),
+        "member_order_unknown": describe_order("texts", "number"),
     }
     if assignors is not None:
         # One row per group has its assignors; here they are judged.
@@ -166,7 +168,7 @@ def _idle_patterns(members: DataFrame) -> DataFrame:
     return to_problems(idle, "pattern_without_match", detail, (*GROUP_KEY, "member_id"))
 
 
-def _left_out_says(problem: str, subscribers: str, owned: str) -> str:
+def _describe_left_out(problem: str, subscribers: str, owned: str) -> str:
     reason = _LEFT_OUT[problem]
     out = sql_sentence(
         f"subscribed to by {{}} {{}}, {reason}; left out of the assignment, as Kafka does",
@@ -185,7 +187,7 @@ def _left_out_says(problem: str, subscribers: str, owned: str) -> str:
     return f"if({owned} > 0, {hidden}, {out})"
 
 
-def _instance_says(instance: str, members: str, is_new: str) -> str:
+def _describe_instance(instance: str, members: str, is_new: str) -> str:
     """Return the detail for several members with one group.instance.id, the name of its column."""
     named = (sql_quoted(instance), f"array_join({members}, ', ')")
     used = "group.instance.id {} is used by {}; "
@@ -198,7 +200,7 @@ def _instance_says(instance: str, members: str, is_new: str) -> str:
     return f"if(coalesce({is_new}, false), {new}, {classic})"
 
 
-def _beyond_says(count: str, is_counted: str = "false") -> str:
+def _describe_missing_partition(count: str, is_counted: str = "false") -> str:
     """Return the detail for a partition beyond the ``count`` existing ones; null: no such topic.
 
     ``is_counted``: whether Kafka's client takes the claim for one of a partition that exists.
@@ -210,14 +212,14 @@ def _beyond_says(count: str, is_counted: str = "false") -> str:
     return f"coalesce(if({is_counted}, {', '.join(some_exist)}), {none_exists})"
 
 
-def _stranger_says(rows: str) -> str:
+def _describe_stranger(rows: str) -> str:
     """Return the detail for an owner that is not in the group."""
     return sql_sentence(
         "owns {} partitions but is not a member of the group: it counts as having left", rows
     )
 
 
-def _claims_say(members: str, generations: str) -> str:
+def _describe_claims(members: str, generations: str) -> str:
     """Return the detail for several claims of a partition: members and generations (-1: none)."""
     named = sql_sentence("{} (generation {})", "m", "g")
     each = f"if(g < 0, {sql_sentence('{} (no generation)', 'm')}, {named})"

@@ -36,27 +36,31 @@ def conclude(variants: list[Variant], own: int) -> tuple[str | None, int, str | 
     ``own`` is the group's assignor: where another explains the group, or none, it comes first.
     """
     best = variants[0]
-    says = [] if best.assignor == own else [_own_says(v) for v in variants if v.assignor == own][:1]
+    details = (
+        []
+        if best.assignor == own
+        else [_describe_own(v) for v in variants if v.assignor == own][:1]
+    )
     if best.is_other:
-        return None, best.differing, "; ".join([*says, _nearest(best)])
+        return None, best.differing, "; ".join([*details, _nearest(best)])
     if best.leader:
-        says.append(f"as {best.leader} computes it: who leads is not known")
+        details.append(f"as {best.leader} computes it: who leads is not known")
     if best.is_by_lot:
-        says.append("by lot: this is one of the answers that its client may draw")
+        details.append("by lot: this is one of the answers that its client may draw")
     of_best = [v for v in variants if v.assignor == best.assignor]
     deciding = [v.without for v in of_best if v.is_without and v.is_other]
     if best.is_without:
-        says.append(f"without the stale claims of {best.without}")
+        details.append(f"without the stale claims of {best.without}")
     elif deciding:
-        says.append(f"because of the stale claims of {', '.join(deciding)}")
+        details.append(f"because of the stale claims of {', '.join(deciding)}")
     fits = [v for v in variants if not (v.is_other or v.is_without or v.assignor == best.assignor)]
     fitting = dict.fromkeys(NAMES[v.assignor] for v in fits)
     if fitting:
-        says.append(f"{', '.join(fitting)} would give the same")
-    return NAMES[best.assignor], best.differing, "; ".join(says) or None
+        details.append(f"{', '.join(fitting)} would give the same")
+    return NAMES[best.assignor], best.differing, "; ".join(details) or None
 
 
-def _own_says(own: Variant) -> str:
+def _describe_own(own: Variant) -> str:
     """Return what a group's own assignor makes of it instead."""
     name = f"its own assignor {NAMES[own.assignor]}"
     if own.verdict in UNANSWERED:
@@ -65,7 +69,7 @@ def _own_says(own: Variant) -> str:
 
 
 def _nearest(best: Variant) -> str:
-    says = f"nearest is {NAMES[best.assignor]}"
+    sentence = f"nearest is {NAMES[best.assignor]}"
     if best.verdict != OK:
-        says += f" ({best.verdict})"
-    return says if best.first is None else f"{says}: {best.first}"
+        sentence += f" ({best.verdict})"
+    return sentence if best.first is None else f"{sentence}: {best.first}"

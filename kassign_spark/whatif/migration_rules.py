@@ -198,11 +198,11 @@ def _risks(facts: Facts, rules: BrokerRules) -> list[str]:
 
 
 def _describe_finding(member: str, pattern: str, finding: str) -> str:
-    says = {
+    meaning = {
         _OTHERWISE: "the broker may read it in another way",
         _INTERNAL: "it finds internal topics too",
     }.get(finding, finding if finding.startswith("the broker") else f"it {finding}")
     return (
-        f'pattern "{pattern}" of member {member}: as a SubscriptionPattern {says}; as a '
+        f'pattern "{pattern}" of member {member}: as a SubscriptionPattern {meaning}; as a '
         "java.util.regex.Pattern it stays what it is"
     )
