@@ -38,8 +38,8 @@ def check_java() -> Path:
     home = os.environ.get("JAVA_HOME")
     program = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     if program is None:
-        where = f"in JAVA_HOME ({home})" if home else "on the PATH"
-        raise KassignError(f"Java was not found {where}: {INSTALL_JAVA}")
+        place = f"in JAVA_HOME ({home})" if home else "on the PATH"
+        raise KassignError(f"Java was not found {place}: {INSTALL_JAVA}")
     java = Path(program).resolve()
     release = java.parent.parent / "release"
     version_text = release.read_text() if release.is_file() else _version_of(program)

@@ -58,12 +58,12 @@ def spark_message(error: PySparkException | Py4JError) -> str:
 
 
 @contextmanager
-def raised_as(kind: type[KassignError], where: str) -> Iterator[None]:
+def raised_as(kind: type[KassignError], place: str) -> Iterator[None]:
     """Raise as ``kind``, in one line that begins with ``where``, what Spark refuses."""
     try:
         yield
     except SparkError as error:
-        raise kind(f"{where}: {spark_message(error)}") from None
+        raise kind(f"{place}: {spark_message(error)}") from None
 
 
 def _java_message(causes: Iterable[Any]) -> str | None:

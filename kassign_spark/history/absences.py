@@ -47,9 +47,9 @@ class Absences(NamedTuple):
     away: Longs
 
 
-def turnover(seen: View) -> Turnover:
+def find_turnover(view: View) -> Turnover:
     """Find the members in a record that are not in the one before, and the other way round."""
-    present, records = seen.present, seen.records
+    present, records = view.present, view.records
     order = np.lexsort((present.record, present.identity, present.group))
     record, identity, group = (
         column[order] for column in (present.record, present.identity, present.group)
@@ -75,28 +75,28 @@ def turnover(seen: View) -> Turnover:
     )
 
 
-def absences(seen: View, table: pa.Table, turned: Turnover) -> Absences:
+def find_absences(view: View, table: pa.Table, turnover: Turnover) -> Absences:
     """Describe how members joined and left; ``table`` is the ``log_members`` of the log."""
-    left, left_at = turned.left, turned.left_at
-    rows = seen.present.row[left]
+    left, left_at = turnover.left, turnover.left_at
+    rows = view.present.row[left]
     defaults = Timeouts()
     session = _milliseconds(table["session_timeout_ms"], defaults.session_timeout_ms)[rows] * 1000
     polls = _milliseconds(table["rebalance_timeout_ms"], defaults.max_poll_interval_ms)[rows] * 1000
-    last, interval = _commits(seen, left, left_at)
+    last, interval = _commits(view, left, left_at)
     known = last >= 0
-    silence = np.where(known, np.maximum(seen.records.at[left_at] - last, 0), -1)
+    silence = np.where(known, np.maximum(view.records.at[left_at] - last, 0), -1)
     # Who commits seldom is silent often: it has to be longer than usual.
     unusual = known & (interval >= 0) & (silence > 2 * interval)
     slow = unusual & (silence >= polls)
     # A static member does not leave on closing, unless it is told to.
-    static = (seen.present.instance[left] > 0) & ~(known & (silence < session))
+    static = (view.present.instance[left] > 0) & ~(known & (silence < session))
     crashed = ~slow & (static | (unusual & (silence >= session)))
     kind = np.select(
         [slow, crashed],
         [LEFT_KINDS.index(TOO_SLOW), LEFT_KINDS.index(CRASHED)],
         LEFT_KINDS.index(CLOSED),
     )
-    return Absences(kind, silence, np.where(slow, polls, session), _away(seen, turned))
+    return Absences(kind, silence, np.where(slow, polls, session), _away(view, turnover))
 
 
 def _milliseconds(column: pa.ChunkedArray, default: int) -> Longs:
@@ -104,15 +104,15 @@ def _milliseconds(column: pa.ChunkedArray, default: int) -> Longs:
     return np.where(values > 0, values, default)
 
 
-def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
+def _commits(view: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
     """Return for each member that left its last commit, and the interval to the commit before.
 
     Both in microseconds, -1 where there is none. Of several partitions it is the shortest.
     """
-    records, assigned, commits = seen.records, seen.assigned, seen.committed
+    records, assigned, commits = view.records, view.assigned, view.committed
     head = records.head[left_at - 1]
     owned = np.flatnonzero(np.isin(assigned.record, head))
-    keys, place = np.unique(key(head, seen.present.identity[left]), return_inverse=True)
+    keys, place = np.unique(key(head, view.present.identity[left]), return_inverse=True)
     member_place = find(keys, key(assigned.record[owned], assigned.owner[owned]))
     owned, member_place = owned[member_place >= 0], member_place[member_place >= 0]
     done = np.flatnonzero(np.isin(commits.record, head))
@@ -137,9 +137,9 @@ def _commits(seen: View, left: Longs, left_at: Longs) -> tuple[Longs, Longs]:
     return last[place], np.where(interval == most, -1, interval)[place]
 
 
-def _away(seen: View, turned: Turnover) -> Longs:
-    present, records, before = seen.present, seen.records, seen.leaves
-    joined, joined_at, left, left_at = turned[:4]
+def _away(view: View, turnover: Turnover) -> Longs:
+    present, records, before = view.present, view.records, view.leaves
+    joined, joined_at, left, left_at = turnover[:4]
     count = len(before.at) + len(left)
     if not count:
         return np.full(len(joined), -1)

@@ -123,60 +123,67 @@ def explain_generations(decoded: DecodedTables, sizes: pa.Table | None) -> pa.Ta
     Returns:
         The columns of ``rebalance_columns.EXPLAINED``, by group and then as the log has them.
     """
-    seen = read_generations(decoded, SIZES.empty_table() if sizes is None else sizes)
-    count = len(seen.head)
+    generations = read_generations(decoded, SIZES.empty_table() if sizes is None else sizes)
+    count = len(generations.head)
     explained_by: list[str | None] = [None] * count
     detail: list[str | None] = [None] * count
     is_other = np.ones(count, bool)
-    is_readable = ~seen.is_unreadable & ~seen.is_too_large
-    by_given = is_readable & seen.is_sized
-    for where, size, reason in ((by_given, seen.size, None), (is_readable, seen.own, AS_ASSIGNED)):
-        for group, assignor, differs in _ask(seen, where & is_other, size):
+    is_readable = ~generations.is_unreadable & ~generations.is_too_large
+    by_given = is_readable & generations.is_sized
+    for groups, size, reason in (
+        (by_given, generations.size, None),
+        (is_readable, generations.own, AS_ASSIGNED),
+    ):
+        for group, assignor, differs in _ask(generations, groups & is_other, size):
             explained_by[group] = assignor
-            is_other[group] = assignor != seen.assignors[group]
+            is_other[group] = assignor != generations.assignors[group]
             # What the second asking says counts only where it explains more.
             if not (reason and by_given[group] and is_other[group]):
                 detail[group] = "; ".join(filter(None, (differs, reason))) or None
-    unknown = np.array([name not in KAFKAS for name in seen.assignors], bool)
-    for groups, says in (
+    unknown = np.array([name not in KAFKAS for name in generations.assignors], bool)
+    for groups, sentence in (
         (unknown & is_readable, OTHERS),
-        (seen.is_unreadable, UNREADABLE),
-        (seen.is_too_large, TOO_MANY),
+        (generations.is_unreadable, UNREADABLE),
+        (generations.is_too_large, TOO_MANY),
     ):
         for group in np.flatnonzero(groups).tolist():
-            detail[group] = says
-    generations = decoded.generations.take(pa.array(seen.head))
+            detail[group] = sentence
+    heads = decoded.generations.take(pa.array(generations.head))
     return pa.table(
         {
-            **{name: generations[name] for name in ("group_id", "generation", "at", "assignor")},
+            **{name: heads[name] for name in ("group_id", "generation", "at", "assignor")},
             "explained_by": pa.array(explained_by, pa.string()),
             "is_explained": pa.array(~is_other, mask=unknown | ~is_readable),
-            "leader_client": seen.leader_client,
+            "leader_client": generations.leader_client,
             "detail": pa.array(detail, pa.string()),
         }
     ).cast(_ROWS)
 
 
 def _ask(
-    seen: Generations, groups: Flags, size: Longs
+    generations: Generations, groups: Flags, size: Longs
 ) -> Iterator[tuple[int, str | None, str | None]]:
     """Ask the assignors for some generations, as many together as ``_WORK`` allows."""
-    count = len(seen.head)
-    work = np.bincount(seen.of_topic, size, count) + np.bincount(seen.of_member, minlength=count)
+    count = len(generations.head)
+    work = np.bincount(generations.of_topic, size, count) + np.bincount(
+        generations.of_member, minlength=count
+    )
     piece = (np.cumsum(np.where(groups, work, 0)) // _WORK).astype(np.int64)
     exists = size > 0
     for number in np.unique(piece[groups]).tolist():
         some = groups & (piece == number)
-        topics = np.flatnonzero(exists & some[seen.of_topic])
-        racks = pc.if_else(pa.array(size == seen.size), seen.racks, pa.scalar(None, pa.string()))
+        topics = np.flatnonzero(exists & some[generations.of_topic])
+        racks = pc.if_else(
+            pa.array(size == generations.size), generations.racks, pa.scalar(None, pa.string())
+        )
         table = pa.concat_tables(
             [
-                seen.members.filter(pa.array(some[seen.of_member])),
-                seen.others.filter(pa.array(some[seen.of_other])),
+                generations.members.filter(pa.array(some[generations.of_member])),
+                generations.others.filter(pa.array(some[generations.of_other])),
                 rows_of(
-                    seen.of_topic[topics],
+                    generations.of_topic[topics],
                     TOPIC,
-                    topic=seen.topics.take(pa.array(topics)),
+                    topic=generations.topics.take(pa.array(topics)),
                     number=size[topics],
                     texts=racks.take(pa.array(topics)),
                 ),

@@ -130,23 +130,25 @@ def _follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.T
         log = Log(*(pa.concat_tables(both) for both in zip(kept.log, log, strict=True)))
         targets = pa.concat_tables([kept.targets, targets])
     before, last_offset = (NOTHING, -1) if kept is None else (kept.before, kept.last_offset)
-    made = read_rebalances(log, before)
-    records = made.seen.records
+    rebalances = read_rebalances(log, before)
+    records = rebalances.view.records
     if not len(records.group):
-        return made.rows, FollowState(log, targets, before, last_offset)
+        return rebalances.rows, FollowState(log, targets, before, last_offset)
     last = int(records.head[-1])
-    is_over = _is_over(made.seen, last, targets)
-    offsets = longs(made.rows["offset"])
+    is_over = _is_over(rebalances.view, last, targets)
+    offsets = longs(rebalances.rows["offset"])
     telling = (offsets > last_offset) & ((offsets < records.offset[last]) | is_over)
     last_offset = max(last_offset, int(offsets[telling].max(initial=-1)))
     # The row of a generation that waits takes the one before it.
     waits = not (is_over or records.is_first[last])
     cut = int(records.head[records.previous[last]]) if waits else last
-    return made.rows.filter(pa.array(telling)), _keep(made, log, targets, before, last_offset, cut)
+    return rebalances.rows.filter(pa.array(telling)), _keep(
+        rebalances, log, targets, before, last_offset, cut
+    )
 
 
-def _is_over(seen: View, last: int, targets: pa.Table) -> bool:
-    records, commits = seen.records, seen.committed
+def _is_over(view: View, last: int, targets: pa.Table) -> bool:
+    records, commits = view.records, view.committed
     begun = records.at[last]
     latest = max(int(commits.at.max(initial=begun)), int(records.at[-1]))
     if records.is_consumer[last] and records.member_count[last]:
@@ -164,9 +166,14 @@ def _is_over(seen: View, last: int, targets: pa.Table) -> bool:
 
 
 def _keep(
-    made: RebalanceRows, log: Log, targets: pa.Table, before: EarlierLog, last_offset: int, cut: int
+    rebalances: RebalanceRows,
+    log: Log,
+    targets: pa.Table,
+    before: EarlierLog,
+    last_offset: int,
+    cut: int,
 ) -> FollowState:
-    offset = made.seen.records.offset[cut]
+    offset = rebalances.view.records.offset[cut]
     members = _members(log.log_members, offset)
     is_kept = np.isin(longs(log.log_assignment["offset"]), longs(members["offset"]))
     return FollowState(
@@ -174,10 +181,10 @@ def _keep(
             _since(log.generations, offset),
             members,
             log.log_assignment.filter(pa.array(is_kept)),
-            _commits(made.seen, log.commits, cut),
+            _commits(rebalances.view, log.commits, cut),
         ),
         _since(targets, offset),
-        EarlierLog(_owners(made.seen, cut), _leaves(made, before, cut)),
+        EarlierLog(_owners(rebalances.view, cut), _leaves(rebalances, before, cut)),
         last_offset,
     )
 
@@ -199,12 +206,12 @@ def _members(table: pa.Table, offset: int) -> pa.Table:
     return pa.concat_tables([latest, _since(table, offset)])
 
 
-def _commits(seen: View, table: pa.Table, cut: int) -> pa.Table:
+def _commits(view: View, table: pa.Table, cut: int) -> pa.Table:
     """Select each partition's last commit before the cut, and each generation's first and last two.
 
     They are what pauses and the rhythm of a member's commits are read from.
     """
-    commits = seen.committed
+    commits = view.committed
     record = np.where(commits.record < cut, -1, commits.record)
     order = np.lexsort((commits.offset, record, commits.partition, commits.topic))
     inside = record[order] >= 0
@@ -215,38 +222,38 @@ def _commits(seen: View, table: pa.Table, cut: int) -> pa.Table:
     return table.filter(pa.array(np.isin(longs(table["offset"]), commits.offset[order[kept]])))
 
 
-def _owners(seen: View, cut: int) -> pa.Table:
+def _owners(view: View, cut: int) -> pa.Table:
     """Return the last owner of each partition before the cut."""
-    assigned, records = seen.assigned, seen.records
+    assigned, records = view.assigned, view.records
     rows = np.flatnonzero((assigned.record < cut) & (assigned.era == records.era[cut]))
     # Of several owners at once the last by name is the one that later ones are compared with.
     by = (assigned.owner, assigned.record, assigned.partition, assigned.topic)
     rows = rows[np.lexsort([column[rows] for column in by])]
     rows = rows[run_ends(assigned.topic[rows], assigned.partition[rows])]
-    static = assigned.owner[rows] > seen.static
-    owner = assigned.owner[rows] - np.where(static, seen.static, 0)
+    static = assigned.owner[rows] > view.static
+    owner = assigned.owner[rows] - np.where(static, view.static, 0)
     return pa.table(
         {
-            "group_id": seen.group_names.take(np.full(len(rows), records.group[cut])),
-            "topic": seen.topics.take(assigned.topic[rows]),
+            "group_id": view.group_names.take(np.full(len(rows), records.group[cut])),
+            "topic": view.topics.take(assigned.topic[rows]),
             "partition": assigned.partition[rows],
-            "owner": seen.people.take(owner),
+            "owner": view.people.take(owner),
             "is_static": static,
         }
     ).cast(OWNERS)
 
 
-def _leaves(made: RebalanceRows, before: EarlierLog, cut: int) -> pa.Table:
+def _leaves(rebalances: RebalanceRows, before: EarlierLog, cut: int) -> pa.Table:
     """Return clients that left up to the cut, and may yet come back."""
-    seen, turned = made.seen, made.turned
-    gone = turned.left_at <= cut
-    rows, at = turned.left[gone], turned.left_at[gone]
-    records = seen.records
+    view, turnover = rebalances.view, rebalances.turnover
+    gone = turnover.left_at <= cut
+    rows, at = turnover.left[gone], turnover.left_at[gone]
+    records = view.records
     now = pa.table(
         {
-            "group_id": seen.group_names.take(records.group[at]),
-            "client_id": seen.texts.take(seen.present.client[rows]),
-            "client_host": seen.texts.take(seen.present.host[rows]),
+            "group_id": view.group_names.take(records.group[at]),
+            "client_id": view.texts.take(view.present.client[rows]),
+            "client_host": view.texts.take(view.present.host[rows]),
             "at": pa.array(records.at[at], TIME),
         }
     ).cast(LEAVES)

@@ -14,10 +14,10 @@ _MOST_NAMED = 5
 """Names that a sentence lists; of more it says how many."""
 
 
-def reasons(
-    seen: View,
-    turned: Turnover,
-    away: Absences,
+def explain_heads(
+    view: View,
+    turnover: Turnover,
+    absences: Absences,
     heads: Longs,
     grown: tuple[Longs, Longs],
     handed_over: Longs,
@@ -27,22 +27,22 @@ def reasons(
     ``grown`` are records and the topics that grew at them, ``handed_over`` counts partitions by
     record.
     """
-    records, handed_over = seen.records, handed_over[heads]
+    records, handed_over = view.records, handed_over[heads]
     size = len(records.group)
     before = np.maximum(records.previous[heads], 0)
 
     def count(record: Longs, weights: Flags | None = None) -> Longs:
         return np.bincount(record, weights, size).astype(np.int64)[heads]
 
-    joined, left = count(turned.joined_at), count(turned.left_at)
+    joined, left = count(turnover.joined_at), count(turnover.left_at)
     # A static member that is back joins under another id; it is no other.
-    returned = count(turned.returned_at)
+    returned = count(turnover.returned_at)
     # Of the new protocol its return makes no epoch: it came to one that something else made.
-    made = np.where(records.is_consumer[heads], 0, returned)
-    restarted = count(turned.joined_at, away.away >= 0)
-    changed, growing = count(turned.changed_at), count(grown[0])
+    epochs_of_returns = np.where(records.is_consumer[heads], 0, returned)
+    restarted = count(turnover.joined_at, absences.away >= 0)
+    changed, growing = count(turnover.changed_at), count(grown[0])
     crashed, slow = (
-        count(turned.left_at, away.kind == c.LEFT_KINDS.index(kind))
+        count(turnover.left_at, absences.kind == c.LEFT_KINDS.index(kind))
         for kind in (c.CRASHED, c.TOO_SLOW)
     )
     first = records.is_first[heads]
@@ -57,7 +57,9 @@ def reasons(
         c.PROTOCOL_CHANGED: converted,
         c.MEMBER_CRASHED: crashed > 0,
         c.MEMBER_TOO_SLOW: slow > 0,
-        c.MEMBER_RESTARTED: (joined + made > 0) & (joined == restarted) & (left <= restarted),
+        c.MEMBER_RESTARTED: (joined + epochs_of_returns > 0)
+        & (joined == restarted)
+        & (left <= restarted),
         c.MEMBERS_CHANGED: (joined > 0) & (left > 0),
         c.MEMBER_JOINED: joined > 0,
         c.MEMBER_LEFT: left > 0,
@@ -68,8 +70,8 @@ def reasons(
     }
     chosen = np.select(list(tests.values()), range(len(tests)), len(tests))
     reason = pa.array([*tests, c.UNKNOWN]).take(pa.array(chosen))
-    clients = _Sentence(seen, heads)
-    worst = np.flatnonzero(away.kind > 0)
+    clients = _Sentence(view, heads)
+    worst = np.flatnonzero(absences.kind > 0)
     parts = [
         _when(first & (generation > 1), "the log begins with generation ", _to_text(generation)),
         _when(
@@ -79,13 +81,13 @@ def reasons(
         ),
         _when(gap & (generation <= previous), "after generation ", _to_text(previous)),
         _when(converted, "to the protocol ", _TYPES.take(pa.array(records.is_consumer[heads] * 1))),
-        clients.of("joined ", turned.joined, turned.joined_at),
-        clients.longest("away for ", away.away, turned.joined_at),
-        clients.of("left ", turned.left, turned.left_at),
-        clients.silence(away, worst, turned.left_at),
-        clients.of("subscription changed of ", turned.changed, turned.changed_at),
-        _when(other, "assignor ", seen.texts.take(had), " -> ", seen.texts.take(assignor)),
-        clients.listed("grown: ", grown[0], seen.topics.take(grown[1]), " topics"),
+        clients.of("joined ", turnover.joined, turnover.joined_at),
+        clients.longest("away for ", absences.away, turnover.joined_at),
+        clients.of("left ", turnover.left, turnover.left_at),
+        clients.silence(absences, worst, turnover.left_at),
+        clients.of("subscription changed of ", turnover.changed, turnover.changed_at),
+        _when(other, "assignor ", view.texts.take(had), " -> ", view.texts.take(assignor)),
+        clients.listed("grown: ", grown[0], view.topics.take(grown[1]), " topics"),
         _when(
             chosen == list(tests).index(c.HANDOVER),
             _to_text(handed_over), " partitions handed over",
@@ -114,17 +116,17 @@ def _when(rows: Flags, *parts: pa.Array | str) -> pa.Array:
 class _Sentence:
     """Parts of sentences about the members and topics of heads."""
 
-    def __init__(self, seen: View, heads: Longs) -> None:
-        self._seen = seen
+    def __init__(self, view: View, heads: Longs) -> None:
+        self._view = view
         self._count = len(heads)
-        self._place = np.full(len(seen.records.group), -1)
+        self._place = np.full(len(view.records.group), -1)
         self._place[heads] = np.arange(len(heads))
 
     def of(self, prefix: str, rows: Longs, record: Longs) -> pa.Array:
         """Name the clients of rows of ``View.present``, or their members where they have none."""
-        seen, present = self._seen, self._seen.present
+        view, present = self._view, self._view.present
         client, member = present.client[rows], present.member[rows]
-        names = pc.coalesce(seen.texts.take(client), seen.people.take(member))
+        names = pc.coalesce(view.texts.take(client), view.people.take(member))
         return self.listed(prefix, record, names, " members")
 
     def longest(self, prefix: str, span: Longs, record: Longs) -> pa.Array:
@@ -132,10 +134,11 @@ class _Sentence:
         longest = self._most(span, record)
         return _when(longest >= 0, prefix, _seconds(longest), " s")
 
-    def silence(self, away: Absences, rows: Longs, record: Longs) -> pa.Array:
+    def silence(self, absences: Absences, rows: Longs, record: Longs) -> pa.Array:
         """Name the longest silence of members that did not close."""
         silence, limit = (
-            self._most(duration[rows], record[rows]) for duration in (away.silence, away.limit)
+            self._most(duration[rows], record[rows])
+            for duration in (absences.silence, absences.limit)
         )
         sentence = _when(
             silence >= 0, "silent for ", _seconds(silence), " s, allowed ", _seconds(limit), " s"

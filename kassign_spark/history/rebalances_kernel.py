@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.client.protocols import COOPERATIVE, COOPERATIVE_ASSIGNORS, EAGER
 from kassign_spark.groups.numbers import Flags, Longs, Names, find, key, ranges, starts
-from kassign_spark.history.absences import Turnover, absences, turnover
+from kassign_spark.history.absences import Turnover, find_absences, find_turnover
 from kassign_spark.history.log_arrays import (
     NOTHING,
     TIME,
@@ -20,9 +20,9 @@ from kassign_spark.history.log_arrays import (
     repeats,
     run_ends,
 )
-from kassign_spark.history.reasons import reasons
+from kassign_spark.history.reasons import explain_heads
 from kassign_spark.history.rebalance_columns import LEFT_KINDS, REBALANCES
-from kassign_spark.history.views import view
+from kassign_spark.history.views import build_view
 from kassign_spark.plans.protocol_choice import PROTOCOLS
 from kassign_spark.spark_versions import arrow_schema
 
@@ -61,19 +61,19 @@ class RebalanceRows(NamedTuple):
     """The rows of a log, and what they were made of."""
 
     rows: pa.Table
-    seen: View
-    turned: Turnover
+    view: View
+    turnover: Turnover
 
 
 def read_rebalances(log: Log, earlier: EarlierLog = NOTHING) -> RebalanceRows:
     """Return the rows of a log of which something may have come before."""
-    seen = view(log, earlier)
-    turned = turnover(seen)
-    return RebalanceRows(_rows(seen, log.log_members, turned), seen, turned)
+    view = build_view(log, earlier)
+    turnover = find_turnover(view)
+    return RebalanceRows(_rows(view, log.log_members, turnover), view, turnover)
 
 
-def _moves(seen: View) -> Moves:
-    assigned, records = seen.assigned, seen.records
+def _moves(view: View) -> Moves:
+    assigned, records = view.assigned, view.records
     size = len(records.group)
     topic = key(assigned.era, assigned.topic)
     order = np.lexsort((assigned.owner, assigned.record, assigned.partition, topic))
@@ -120,22 +120,22 @@ def _grown(topic: Longs, partition: Longs, record: Longs) -> tuple[Longs, Longs]
     return key(record[rises], names[rises]), key(record[begins], names[begins])
 
 
-def _grown_topics(seen: View, turned: Turnover, moves: Moves) -> tuple[Longs, Longs]:
+def _grown_topics(view: View, turnover: Turnover, moves: Moves) -> tuple[Longs, Longs]:
     """Return records and topics that grew, or were created while members waited for them."""
-    records = seen.records
+    records = view.records
     record, topic = moves.begun >> 32, moves.begun & ((1 << 32) - 1)
     later = ~records.is_first[record]
     record, topic = record[later], topic[later]
-    changed = np.isin(record, np.concatenate((turned.joined_at, turned.changed_at)))
+    changed = np.isin(record, np.concatenate((turnover.joined_at, turnover.changed_at)))
     # Of the new protocol topics have ids, which subscriptions do not name.
     by_id = records.is_consumer[record] & ~changed
     before = records.previous[record]
-    rows = np.flatnonzero(np.isin(seen.present.record, before[~by_id]))
-    lists = seen.lists.take(pa.array(seen.present.subscription[rows] >> 32))
+    rows = np.flatnonzero(np.isin(view.present.record, before[~by_id]))
+    lists = view.lists.take(pa.array(view.present.subscription[rows] >> 32))
     offsets = np.asarray(lists.offsets, np.int64)
     waiting = distinct(
         key(
-            np.repeat(seen.present.record[rows], np.diff(offsets)),
+            np.repeat(view.present.record[rows], np.diff(offsets)),
             np.asarray(lists.flatten(), np.int64),
         )
     )
@@ -152,13 +152,13 @@ class Pauses(NamedTuple):
     partition: Longs
 
 
-def _pauses(seen: View) -> Pauses:
+def _pauses(view: View) -> Pauses:
     """Find the longest pause of each record.
 
     A pause is from the last commit of a partition before the record to its first after it, and
     belongs to the last record between the two: each counts once.
     """
-    commits, records = seen.committed, seen.records
+    commits, records = view.committed, view.records
     size = len(records.group)
     order = np.lexsort((commits.offset, commits.partition, commits.topic, commits.group))
     group, topic, partition = (
@@ -178,25 +178,31 @@ def _pauses(seen: View) -> Pauses:
     return pauses
 
 
-def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
-    records, present = seen.records, seen.present
-    moves, waited, away = _moves(seen), _pauses(seen), absences(seen, table, turned)
+def _rows(view: View, table: pa.Table, turnover: Turnover) -> pa.Table:
+    records, present = view.records, view.present
+    moves, waited, absences = _moves(view), _pauses(view), find_absences(view, table, turnover)
     heads = np.flatnonzero(records.is_head)
     size = len(records.group)
     earlier = np.append(records.head, -1)[records.previous[heads]]
     known = earlier >= 0
-    grown_at, grown = _grown_topics(seen, turned, moves)
+    grown_at, grown = _grown_topics(view, turnover, moves)
     # What a static member's return changes is seen at the next generation.
-    returned = np.bincount(turned.returned_at[~records.is_head[turned.returned_at]], minlength=size)
+    returned = np.bincount(
+        turnover.returned_at[~records.is_head[turnover.returned_at]], minlength=size
+    )
     by_head = np.bincount(records.head, returned, size).astype(np.int64)
     # Of the new protocol it makes no record of the group: this epoch is the first to show it.
-    shown = np.bincount(turned.returned_at[records.is_consumer[turned.returned_at]], minlength=size)
+    shown = np.bincount(
+        turnover.returned_at[records.is_consumer[turnover.returned_at]], minlength=size
+    )
     timeouts = np.full(size, -1)
     np.maximum.at(timeouts, present.record, longs(table["session_timeout_ms"])[present.row])
     number = np.unique(present.subscription, return_inverse=True)[1]
     subscriptions = np.bincount(distinct(key(present.record, number)) >> 32, minlength=size)
-    protocol = _protocols(seen)
-    reason, detail = reasons(seen, turned, away, heads, (grown_at, grown), moves.handed_over)
+    protocol = _protocols(view)
+    reason, detail = explain_heads(
+        view, turnover, absences, heads, (grown_at, grown), moves.handed_over
+    )
 
     def beside(rows: Longs, record_of_value: Longs, values: pa.Array) -> pa.Array:
         """Return a list for each head, by member id, of the values beside rows of ``present``."""
@@ -206,11 +212,11 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
     def listed(rows: Longs, record_of_value: Longs, names: Names, codes: Longs) -> pa.Array:
         return beside(rows, record_of_value, names.take(codes[rows]))
 
-    texts, people = seen.texts, seen.people
-    joined, left = (turned.joined, turned.joined_at), (turned.left, turned.left_at)
-    changed = turned.changed, turned.changed_at
+    texts, people = view.texts, view.people
+    joined, left = (turnover.joined, turnover.joined_at), (turnover.left, turnover.left_at)
+    changed = turnover.changed, turnover.changed_at
     columns = {
-        "group_id": seen.group_names.take(records.group[heads]),
+        "group_id": view.group_names.take(records.group[heads]),
         "group_type": pc.if_else(pa.array(records.is_consumer[heads]), "consumer", "classic"),
         "generation": records.generation[heads],
         "previous_generation": pa.array(records.generation[earlier], mask=~known),
@@ -222,20 +228,20 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
         "joined": listed(*joined, people, present.member),
         "joined_clients": listed(*joined, texts, present.client),
         "joined_hosts": listed(*joined, texts, present.host),
-        "joined_away": beside(*joined, _seconds(away.away)),
+        "joined_away": beside(*joined, _seconds(absences.away)),
         "left": listed(*left, people, present.member),
         "left_clients": listed(*left, texts, present.client),
         "left_hosts": listed(*left, texts, present.host),
-        "left_kinds": beside(*left, pa.array(LEFT_KINDS).take(pa.array(away.kind))),
+        "left_kinds": beside(*left, pa.array(LEFT_KINDS).take(pa.array(absences.kind))),
         "changed": listed(*changed, people, present.member),
         "changed_clients": listed(*changed, texts, present.client),
-        "grown_topics": _lists(grown_at, seen.topics.take(grown), heads),
+        "grown_topics": _lists(grown_at, view.topics.take(grown), heads),
         "reason": reason,
         "reason_detail": detail,
         "moved": moves.moved[heads],
         "kept": moves.kept[heads],
         "longest_pause": _seconds(waited.longest[heads]),
-        "longest_pause_topic": seen.topics.take(waited.topic[heads]),
+        "longest_pause_topic": view.topics.take(waited.topic[heads]),
         "longest_pause_partition": pa.array(
             waited.partition[heads], mask=waited.longest[heads] < 0
         ),
@@ -248,11 +254,11 @@ def _rows(seen: View, table: pa.Table, turned: Turnover) -> pa.Table:
     return pa.table(columns).cast(ROWS)
 
 
-def _protocols(seen: View) -> Longs:
+def _protocols(view: View) -> Longs:
     """Return the protocol of each record as a place in ``_PROTOCOLS``; -1: not known."""
-    known = [-1, *(_KNOWN.get(name, -1) for name in seen.texts.strings.to_pylist())]
+    known = [-1, *(_KNOWN.get(name, -1) for name in view.texts.strings.to_pylist())]
     return np.where(
-        seen.records.is_consumer, _PROTOCOLS.index(CONSUMER), np.array(known)[seen.records.assignor]
+        view.records.is_consumer, _PROTOCOLS.index(CONSUMER), np.array(known)[view.records.assignor]
     )
 
 

@@ -56,7 +56,7 @@ class EarlierOwners(NamedTuple):
     owner: Longs
 
 
-def view(log: Log, earlier: EarlierLog = NOTHING) -> View:
+def build_view(log: Log, earlier: EarlierLog = NOTHING) -> View:
     """Read a log, after what came before it."""
     owners, leaves = earlier
     tables = (*log, owners, leaves)

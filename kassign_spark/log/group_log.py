@@ -204,11 +204,11 @@ def _decode_records(records: DataFrame, table: Table, *, owned: bool) -> DataFra
 
 
 def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
-    where = f"group log {path}"
+    place = f"group log {path}"
     try:
         inside = has_table(spark, path, log_schemas.RECORDS.name)
         if stream and is_catalog_path(path):
-            raise InputError(f"{where}: tables of a catalog are no stream; name a folder")
+            raise InputError(f"{place}: tables of a catalog are no stream; name a folder")
         if stream:
             folder = f"{path}/{log_schemas.RECORDS.name}" if inside else path
             frame = spark.read.parquet(folder)
@@ -220,11 +220,11 @@ def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:
         is_empty = error_condition(error) == _NO_FILES
         if is_empty or NO_PARQUET in message:
             raise InputError(
-                f"{where}: is not a group log: it has neither the table "
+                f"{place}: is not a group log: it has neither the table "
                 f"{log_schemas.RECORDS.name}, which kassign-spark log writes, nor Parquet files "
                 f"with columns {', '.join(log_schemas.RECORDS.columns.names)}"
             ) from None
-        raise InputError(f"{where}: cannot be read: {message}") from None
+        raise InputError(f"{place}: cannot be read: {message}") from None
 
 
 def _check_there(records: DataFrame, options: Mapping[str, str]) -> None:
@@ -237,15 +237,15 @@ def _check_there(records: DataFrame, options: Mapping[str, str]) -> None:
 
 
 def _check_files(records: DataFrame, path: str, *, may_be_empty: bool) -> None:
-    where = f"group log {path}"
-    with raised_as(InputError, f"{where}: cannot be read"):
+    place = f"group log {path}"
+    with raised_as(InputError, f"{place}: cannot be read"):
         other = records.agg(
             F.count(F.lit(1)), F.max(F.when(F.col("topic") != OFFSETS_TOPIC, F.col("topic")))
         )
         count, topic = other.collect()[0]
     if not count and not may_be_empty:
-        raise InputError(f"{where}: holds no record")
+        raise InputError(f"{place}: holds no record")
     if topic is not None:
         raise InputError(
-            f"{where}: has records of topic {topic}; the log of the groups is {OFFSETS_TOPIC}"
+            f"{place}: has records of topic {topic}; the log of the groups is {OFFSETS_TOPIC}"
         )

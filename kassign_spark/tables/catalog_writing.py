@@ -178,10 +178,10 @@ def _columns(fields: list[StructField]) -> str:
     return ", ".join(f"{quote_identifier(f.name)} {f.dataType.simpleString()}" for f in fields)
 
 
-def _refuse_foreign(columns: list[str], where: str, name: str) -> None:
+def _refuse_foreign(columns: list[str], place: str, name: str) -> None:
     if RUN_ID not in columns or RUN_AT not in columns:
         raise OutputError(
-            f"output {where}: the table {name} there has no columns {RUN_ID} and {RUN_AT}, so it "
+            f"output {place}: the table {name} there has no columns {RUN_ID} and {RUN_AT}, so it "
             "is not kassign-spark's; name another schema"
         )
 

@@ -28,7 +28,7 @@ UNREADABLE = f"({NOT_UTF8} or {has_lone_surrogate('value')})"
 """The same of a line of JSON, which may also name half a character."""
 
 
-def refuse_lines(spark: SparkSession, path: str, where: str, fault: str) -> None:
+def refuse_lines(spark: SparkSession, path: str, place: str, fault: str) -> None:
     """Refuse files with a line that is ``NOT_UTF8`` or ``UNREADABLE``; runs a job.
 
     CSV in which a character may be lost may also hold ``LOST`` itself: then nothing is wrong.
@@ -43,7 +43,7 @@ def refuse_lines(spark: SparkSession, path: str, where: str, fault: str) -> None
     ).collect()
     if first.file is None:
         return
-    raise InputError(f"{where}: file {first.file.name}{_first_fault(spark, first.file.path)}")
+    raise InputError(f"{place}: file {first.file.name}{_first_fault(spark, first.file.path)}")
 
 
 def _first_fault(spark: SparkSession, file: str) -> str:

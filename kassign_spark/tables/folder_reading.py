@@ -20,9 +20,9 @@ _UNFINISHED = "_temporary"
 
 def read(spark: SparkSession, folder: str, table: Table) -> DataFrame:
     """Read one table of a folder, with the columns that are there."""
-    where = f"table {table.name} in {folder}"
-    with raised_as(InputError, f"{where}: cannot be read"):
-        return _read(spark, *_locate(spark, folder, table.name), table, where)
+    place = f"table {table.name} in {folder}"
+    with raised_as(InputError, f"{place}: cannot be read"):
+        return _read(spark, *_locate(spark, folder, table.name), table, place)
 
 
 def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | None:
@@ -30,9 +30,9 @@ def read_file_of(spark: SparkSession, path: str, table: Table) -> DataFrame | No
     table_format = FORMATS.get(path.rstrip("/").rpartition(".")[2])
     if table_format is None:
         return None
-    where = f"table {table.name} in {path}"
-    with raised_as(InputError, f"{where}: cannot be read"):
-        return _read(spark, locate(spark, path)[1], table_format, table, where)
+    place = f"table {table.name} in {path}"
+    with raised_as(InputError, f"{place}: cannot be read"):
+        return _read(spark, locate(spark, path)[1], table_format, table, place)
 
 
 def has(spark: SparkSession, folder: str, name: str) -> bool:
@@ -46,24 +46,24 @@ def one_run(spark: SparkSession, folder: str) -> str:
 
 
 def _read(
-    spark: SparkSession, location: str, table_format: str, table: Table, where: str
+    spark: SparkSession, location: str, table_format: str, table: Table, place: str
 ) -> DataFrame:
-    _refuse_other_files(spark, location, where)
+    _refuse_other_files(spark, location, place)
     pattern = pattern_of(location)
     if table_format == "parquet":
         return spark.read.parquet(pattern)
     read = read_csv if table_format == "csv" else read_json
-    return read(spark, pattern, table, where)
+    return read(spark, pattern, table, place)
 
 
-def _refuse_other_files(spark: SparkSession, location: str, where: str) -> None:
+def _refuse_other_files(spark: SparkSession, location: str, place: str) -> None:
     """Refuse pipes, sockets and devices of this machine, which may have no end."""
     path = local_path(locate(spark, location)[1])
     if path is None:
         return
     for file in [*path.rglob("*")] if path.is_dir() else [path]:
         if file.exists() and not (file.is_file() or file.is_dir()):
-            raise InputError(f"{where}: {file.name} is not a regular file")
+            raise InputError(f"{place}: {file.name} is not a regular file")
 
 
 def _candidates(spark: SparkSession, folder: str, name: str) -> list[tuple[str, str | None]]:
@@ -113,15 +113,15 @@ def _locate(spark: SparkSession, folder: str, name: str) -> tuple[str, str]:
     return location, table_format or _format_inside(spark, location, f"table {name} in {folder}")
 
 
-def _format_inside(spark: SparkSession, location: str, where: str) -> str:
+def _format_inside(spark: SparkSession, location: str, place: str) -> str:
     """Return the format of a folder by the names of the files in it."""
     files, path = locate(spark, location)
     names = [*files.entries(path)]
     if _UNFINISHED in names:
-        raise InputError(f"{where}: is being written, or the writing of it was cut short")
+        raise InputError(f"{place}: is being written, or the writing of it was cut short")
     shown = sorted(name for name in names if not name.startswith(("_", ".")))
     formats = {FORMATS[part] for name in shown for part in name.split(".")[1:] if part in FORMATS}
     if len(formats) != 1:
         seen = ", ".join(shown[:3]) or "no file at all"
-        raise InputError(f"{where}: holds {seen}; needed are files of one of {', '.join(FORMATS)}")
+        raise InputError(f"{place}: holds {seen}; needed are files of one of {', '.join(FORMATS)}")
     return formats.pop()

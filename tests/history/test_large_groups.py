@@ -91,7 +91,7 @@ def test_thousands_join_a_new_group_one_by_one(monkeypatch: pytest.MonkeyPatch) 
     def measured(log: Log, earlier: EarlierLog) -> RebalanceRows:
         nonlocal most
         made_of = read_rebalances(log, earlier)
-        most = max(most, len(made_of.seen.present.row))
+        most = max(most, len(made_of.view.present.row))
         return made_of
 
     monkeypatch.setattr(following, "read_rebalances", measured)

@@ -96,17 +96,17 @@ def group_bounds(group: Group) -> LargeGroupBounds:
 
 def plan_large(group: Group, options: PlanOptions) -> WeightedPlan:
     """Plan one large group."""
-    seen = group_bounds(group)
-    relative = relative_limits(options.limit, group, seen)
+    bounds = group_bounds(group)
+    relative = relative_limits(options.limit, group, bounds)
     limit = weights_within(relative, group.capacity)
-    needed = int(count_to_shed(group, group.loads(group.home), limit, seen.owned).sum())
+    needed = int(count_to_shed(group, group.loads(group.home), limit, bounds.owned).sum())
     difference, least = options.bounds.max_count_difference, -1
     if difference is None:
-        owner = _plan_within(group, seen, limit)
+        owner = _plan_within(group, bounds, limit)
         # Of equal weights the best counts are known, with the fewest moves that they take.
         even_first = options.limit.tolerance == 0
         if even_first and (counts_decide(group) or _excess(group, owner, limit) > 0):
-            owner = seen.owner
+            owner = bounds.owner
     else:
         # Exchanges one for one keep the best counts as they are.
         owner = best_counts(group)
@@ -116,27 +116,27 @@ def plan_large(group: Group, options: PlanOptions) -> WeightedPlan:
     freely = None
     if _breaks(group, owner, options):
         freely = owner
-        owner = _best_within_bounds(group, seen, limit, options)
-    level, common = seen.parts.level[0], group.eligible.any(axis=0) & ~seen.parts.alone[0]
+        owner = _best_within_bounds(group, bounds, limit, options)
+    level, common = bounds.parts.level[0], group.eligible.any(axis=0) & ~bounds.parts.alone[0]
     shown = int(np.argmax(np.where(common, level, -1.0)))
     measured = GroupMeasures(
         limit=limit,
         fair_load=float(level[shown]),
-        load_bound=seen.bound,
+        load_bound=bounds.bound,
         shown_limit=float(relative[shown]),
-        best_load=float((seen.load / group.capacity).max()),
+        best_load=float((bounds.load / group.capacity).max()),
         moves_bound=needed,
-        dominant=seen.dominant,
+        dominant=bounds.dominant,
         max_count_difference=difference,
         least_difference=least,
     )
     return answer_of(group, owner, measured, freely)
 
 
-def _plan_within(group: Group, seen: LargeGroupBounds, limit: Doubles) -> Longs:
+def _plan_within(group: Group, bounds: LargeGroupBounds, limit: Doubles) -> Longs:
     """Keep members within limits with few moves, from what they own now: who has what then."""
     load = group.loads(group.home)
-    shed_partitions = shed(group, load, limit, seen.movable, by_cost=seen.by_cost)
+    shed_partitions = shed(group, load, limit, bounds.movable, by_cost=bounds.by_cost)
     owner = group.home.copy()
     np.subtract.at(load, owner[shed_partitions], group.weight[shed_partitions])
     owner[shed_partitions] = -1
@@ -149,17 +149,17 @@ def _plan_within(group: Group, seen: LargeGroupBounds, limit: Doubles) -> Longs:
     return owner
 
 
-def curve_large(group: Group, seen: LargeGroupBounds) -> list[Point]:
+def curve_large(group: Group, bounds: LargeGroupBounds) -> list[Point]:
     """Return the points of fewest moves against the greatest load, relative to the best one."""
-    best = float((seen.load / group.capacity).max())
+    best = float((bounds.load / group.capacity).max())
     limit = best * group.capacity
     points = [_stay(group, limit)]
     top = points[0].ratio
     factors = [max(top ** (j / (_POINTS - 2)), _CLOSE) for j in range(_POINTS - 2)]
     for factor in factors if top > _CLOSE else []:
-        owner = _plan_within(group, seen, np.floor(limit * factor * (1 + 1e-12)))
+        owner = _plan_within(group, bounds, np.floor(limit * factor * (1 + 1e-12)))
         points.append(_point(group, owner, limit))
-    reached = _point(group, seen.owner, limit)
+    reached = _point(group, bounds.owner, limit)
     if min(point.ratio for point in points) > reached.ratio * _NEARLY:
         points.append(reached)
     kept: list[Point] = []
@@ -186,14 +186,14 @@ def _point(group: Group, owner: Longs, limit: Doubles) -> Point:
 
 
 def _best_within_bounds(
-    group: Group, seen: LargeGroupBounds, limit: Doubles, options: PlanOptions
+    group: Group, bounds: LargeGroupBounds, limit: Doubles, options: PlanOptions
 ) -> Longs:
     """Return the lowest load within the bounds on moves: a point of the curve, found by halving."""
     best = _stay(group, limit)
     low, high = 1.0, max(best.ratio, 1.0)
     for _ in range(_REFINEMENTS):
         middle = (low * high) ** 0.5
-        owner = _plan_within(group, seen, np.floor(limit * middle))
+        owner = _plan_within(group, bounds, np.floor(limit * middle))
         point = _point(group, owner, limit)
         if _breaks(group, owner, options):
             low = middle
@@ -225,10 +225,10 @@ def _reach(group: Group, level: Doubles) -> tuple[Longs, Doubles]:
     return best, sums_of(best, group.weight, members)
 
 
-def relative_limits(limit: Limit, group: Group, seen: LargeGroupBounds) -> Doubles:
+def relative_limits(limit: Limit, group: Group, bounds: LargeGroupBounds) -> Doubles:
     """Return [member]: the greatest relative load that each may have."""
-    load, power = seen.load / group.capacity, np.array([group.power])
-    relative: Doubles = limits_by_part(limit, seen.parts, load[None], power)[0]
+    load, power = bounds.load / group.capacity, np.array([group.power])
+    relative: Doubles = limits_by_part(limit, bounds.parts, load[None], power)[0]
     return relative
 
 

@@ -78,8 +78,8 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
     for rows in batches(rest):
         some = [rest[row] for row in rows]
         if len(some[0].weight) > LARGE:
-            seen = group_bounds(some[0])
-            bounds_and_points = [(seen.bound, curve_large(some[0], seen))]
+            bounds = group_bounds(some[0])
+            bounds_and_points = [(bounds.bound, curve_large(some[0], bounds))]
         else:
             bounds_and_points = _small_curves(some, effort)
         for row, (bound, points) in zip(rows, bounds_and_points, strict=True):
