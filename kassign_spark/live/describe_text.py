@@ -65,7 +65,7 @@ _BEYOND_16_BITS = re.compile("[\U00010000-\U0010ffff]")
 class Row(NamedTuple):
     """A line of a table: cells by column, without blanks around them."""
 
-    place: str
+    where: str
     cells: Mapping[str, str]
 
 
@@ -80,13 +80,13 @@ class Section(NamedTuple):
 class Remark(NamedTuple):
     """A line about a group, or about none: an error."""
 
-    place: str
+    where: str
     group_id: str | None
     reason: str
 
 
 class _Header(NamedTuple):
-    place: str
+    where: str
     columns: tuple[str, ...]
     starts: tuple[int, ...]
 
@@ -105,27 +105,27 @@ def read_groups(text: Text, group_id: str | None = None) -> tuple[list[Section],
     sections: list[Section] = []
     remarks: list[Remark] = []
     for number, line in text.numbered():
-        place = text.where(number)
-        if (remark := _remark(place, line)) is not None:
+        where = text.where(number)
+        if (remark := _remark(where, line)) is not None:
             remarks.append(remark)
-        elif (columns := _columns(line, place)) is not None:
-            header = _header(line, place, columns, group_id)
+        elif (columns := _columns(line, where)) is not None:
+            header = _header(line, where, columns, group_id)
             kind = next(
                 kind for kind, columns_of_kind in _KINDS.items() if columns_of_kind <= set(columns)
             )
             sections.append(Section(kind, text.at, []))
         elif header is None:
             raise InputError(
-                f"{place}: is not a line of kafka-consumer-groups.sh --describe: "
+                f"{where}: is not a line of kafka-consumer-groups.sh --describe: "
                 f"{format_value(line.strip())}"
             )
         else:
-            cells = _cells(line, place, header)
+            cells = _cells(line, where, header)
             if group_id is not None and cells.setdefault("GROUP", group_id) != group_id:
                 raise InputError(
-                    f"{place}: is of group {format_value(cells['GROUP'])}, not {group_id!r}"
+                    f"{where}: is of group {format_value(cells['GROUP'])}, not {group_id!r}"
                 )
-            sections[-1].rows.append(Row(place, cells))
+            sections[-1].rows.append(Row(where, cells))
     return sections, remarks
 
 
@@ -153,15 +153,15 @@ def parse_assignment(cell: str, row: Row) -> list[tuple[str, int]] | None:
     return partitions
 
 
-def _remark(place: str, line: str) -> Remark | None:
+def _remark(where: str, line: str) -> Remark | None:
     text = line.strip()
     for pattern, reason in _REMARKS:
         if match := pattern.fullmatch(text):
-            return Remark(place, match[1], reason)
-    return Remark(place, None, text) if text.startswith("Error: ") else None
+            return Remark(where, match[1], reason)
+    return Remark(where, None, text) if text.startswith("Error: ") else None
 
 
-def _columns(line: str, place: str) -> tuple[str, ...] | None:
+def _columns(line: str, where: str) -> tuple[str, ...] | None:
     """Return the columns of a header; None of any other line.
 
     Raises:
@@ -173,23 +173,23 @@ def _columns(line: str, place: str) -> tuple[str, ...] | None:
         return None
     for name in names:
         if name not in _CELLS:
-            raise InputError(f"{place}: column {format_value(name)} is unknown")
+            raise InputError(f"{where}: column {format_value(name)} is unknown")
         if names.count(name) > 1:
-            raise InputError(f"{place}: column {name} appears twice")
+            raise InputError(f"{where}: column {name} appears twice")
     if not any(columns_of_kind <= set(names) for columns_of_kind in _KINDS.values()):
-        raise InputError(f"{place}: {' '.join(names)}: are columns of no table of --describe")
+        raise InputError(f"{where}: {' '.join(names)}: are columns of no table of --describe")
     return names
 
 
-def _header(line: str, place: str, columns: tuple[str, ...], group_id: str | None) -> _Header:
+def _header(line: str, where: str, columns: tuple[str, ...], group_id: str | None) -> _Header:
     if "GROUP" not in columns and group_id is None:
         raise InputError(
-            f"{place}: there is no column GROUP, as before Kafka 2.2; name the group: GROUP=FILE"
+            f"{where}: there is no column GROUP, as before Kafka 2.2; name the group: GROUP=FILE"
         )
-    return _Header(place, columns, tuple(match.start() for match in _HEADING.finditer(line)))
+    return _Header(where, columns, tuple(match.start() for match in _HEADING.finditer(line)))
 
 
-def _cells(line: str, place: str, header: _Header) -> dict[str, str]:
+def _cells(line: str, where: str, header: _Header) -> dict[str, str]:
     """Return cells by where the header's begin or, if they do not fit, by blanks.
 
     A number or a coordinator can be wider than its column, and blanks get lost on the way.
@@ -204,7 +204,7 @@ def _cells(line: str, place: str, header: _Header) -> dict[str, str]:
         if match is not None:
             values = [cell or "" for cell in match.groups()]
         else:
-            _refuse(line, place, header, values, fits)
+            _refuse(line, where, header, values, fits)
     return dict(zip(header.columns, values, strict=True))
 
 
@@ -237,17 +237,17 @@ def _by_blanks(columns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("".join(parts))
 
 
-def _refuse(line: str, place: str, header: _Header, values: list[str], fits: list[bool]) -> None:
+def _refuse(line: str, where: str, header: _Header, values: list[str], fits: list[bool]) -> None:
     cells = line.split()
     if len(cells) < len(header.columns) - sum(
         bool(re.fullmatch(_CELLS[column], "")) for column in header.columns
     ):
         raise InputError(
-            f"{place}: {plural(len(cells), 'cell')}, where the header ({header.where}) has "
+            f"{where}: {plural(len(cells), 'cell')}, where the header ({header.where}) has "
             f"{len(header.columns)}"
         )
     for column, cell, fit in zip(header.columns, values, fits, strict=True):
         if not fit:
             kind = "number" if _CELLS[column] in (_NUMBER, _COUNT) else f"{column} of such a text"
-            raise InputError(f"{place}, column {column}: {format_value(cell)} is not a {kind}")
-    raise InputError(f"{place}: its cells are not below the header's ({header.where})")
+            raise InputError(f"{where}, column {column}: {format_value(cell)} is not a {kind}")
+    raise InputError(f"{where}: its cells are not below the header's ({header.where})")

@@ -26,7 +26,7 @@ TopicPartition = tuple[str, int]
 class Member:
     """A member, from tables of members, or known only by its partitions."""
 
-    place: str
+    where: str
     group_instance_id: str | None = None
     epoch: int | None = None
     """The member epoch, in the new protocol."""
@@ -176,8 +176,8 @@ def _member(row: Row) -> Member:
 
 def _epoch(cell: str, row: Row) -> int:
     """Return the epoch of a member; negative ones are of members that are away."""
-    place = f"{row.where}, column CURRENT-EPOCH"
-    epoch = whole_number(cell.removeprefix("-"), place, 2**31 - 1)
+    where = f"{row.where}, column CURRENT-EPOCH"
+    epoch = whole_number(cell.removeprefix("-"), where, 2**31 - 1)
     return -epoch if cell.startswith("-") else epoch
 
 
@@ -194,8 +194,8 @@ def _add_offsets(group: DescribedGroup, rows: list[Row], at: datetime) -> None:
         cells = row.cells
         if cells["PARTITION"] == NONE:  # a member without partitions, as some versions print it
             continue
-        place = f"{row.where}, column "
-        partition = whole_number(cells["PARTITION"], f"{place}PARTITION", _LARGEST_PARTITION)
+        where = f"{row.where}, column "
+        partition = whole_number(cells["PARTITION"], f"{where}PARTITION", _LARGEST_PARTITION)
         topic = cells["TOPIC"]
         group.topics[topic] = max(group.topics.get(topic, 0), partition)
         if cells["CONSUMER-ID"] != NONE:
@@ -203,7 +203,7 @@ def _add_offsets(group: DescribedGroup, rows: list[Row], at: datetime) -> None:
             if cells["CONSUMER-ID"] not in [member_id for member_id, _ in claims]:
                 claims.append((cells["CONSUMER-ID"], row.where))
         numbers = [
-            whole_number(cells[column], place + column, _LARGEST_OFFSET)
+            whole_number(cells[column], where + column, _LARGEST_OFFSET)
             for column in ("CURRENT-OFFSET", "LOG-END-OFFSET")
             if cells.get(column, NONE) != NONE
         ]
@@ -243,9 +243,9 @@ def _refuse_other_members(
         *(m for m in before if m not in after),
         *(m for m in after if m not in before),
     ]:
-        place = (before.get(member_id) or after[member_id]).where
+        where = (before.get(member_id) or after[member_id]).where
         raise InputError(
-            f"group {group_id!r}: member {format_value(member_id)} of {place} is in no other of "
+            f"group {group_id!r}: member {format_value(member_id)} of {where} is in no other of "
             f"its tables of members: {_ONE_MOMENT}"
         )
 
@@ -259,7 +259,7 @@ def _refuse_other_owners(
         owners = [sorted(owners_of.get((topic, partition), ())) for owners_of in (one, other)]
         if [m for m, _ in owners[0]] != [m for m, _ in owners[1]]:
             names = [
-                ", ".join(f"{m} ({place})" for m, place in claims) or "nobody" for claims in owners
+                ", ".join(f"{m} ({where})" for m, where in claims) or "nobody" for claims in owners
             ]
             raise InputError(
                 f"group {group_id!r}: {topic}-{partition} is with {names[0]} and with {names[1]}: "
@@ -273,10 +273,10 @@ def _refuse_disagreement(group: DescribedGroup) -> None:
         return
     counts: dict[str, int] = dict.fromkeys(group.members, 0)
     for claims in group.owners.values():
-        for member_id, place in claims:
+        for member_id, where in claims:
             if member_id not in group.members:
                 raise InputError(
-                    f"{place}: {member_id!r} is not a member of group {group.group_id!r} in its "
+                    f"{where}: {member_id!r} is not a member of group {group.group_id!r} in its "
                     f"table of members: {_ONE_MOMENT}"
                 )
             counts[member_id] += 1

@@ -82,12 +82,12 @@ def read_text(path: str) -> Text:
     return Text(path, lines, at)
 
 
-def whole_number(text: str, place: str, largest: int) -> int:
+def whole_number(text: str, where: str, largest: int) -> int:
     """Return a cell as a number from 0.
 
     Raises:
         InputError: it is none, or larger; ``where`` begins the text.
     """
     if not re.fullmatch(r"[0-9]{1,19}", text) or int(text) > largest:
-        raise InputError(f"{place}: {format_value(text)} is not a whole number from 0 to {largest}")
+        raise InputError(f"{where}: {format_value(text)} is not a whole number from 0 to {largest}")
     return int(text)

@@ -19,7 +19,7 @@ _ERROR = re.compile(r"Error while executing topic command|Topic .* doesn't exist
 class DescribedTopic(NamedTuple):
     """A topic: its id where the tool prints it (from 2.8), and leaders by partition."""
 
-    place: str
+    where: str
     num_partitions: int
     topic_id: str | None
     leaders: dict[int, int | None]
@@ -34,26 +34,26 @@ def read_described_topics(text: Text) -> dict[str, DescribedTopic]:
     """
     topics: dict[str, DescribedTopic] = {}
     for number, line in text.numbered():
-        place = text.where(number)
+        where = text.where(number)
         if match := _TOPIC.fullmatch(line):
-            count = whole_number(match[3], f"{place}, PartitionCount", LARGEST_COUNT)
-            known = topics.setdefault(match[1], DescribedTopic(place, count, match[2], {}))
+            count = whole_number(match[3], f"{where}, PartitionCount", LARGEST_COUNT)
+            known = topics.setdefault(match[1], DescribedTopic(where, count, match[2], {}))
             if known[1:3] != (count, match[2]):
-                raise InputError(f"{place}: topic {match[1]} differs from that of {known.where}")
+                raise InputError(f"{where}: topic {match[1]} differs from that of {known.where}")
         elif match := _PARTITION.fullmatch(line):
             topic = topics.get(match[1])
             if topic is None:
                 raise InputError(
-                    f"{place}: no line before says how many partitions topic {match[1]} has"
+                    f"{where}: no line before says how many partitions topic {match[1]} has"
                 )
-            partition = whole_number(match[2], f"{place}, Partition", topic.num_partitions - 1)
+            partition = whole_number(match[2], f"{where}, Partition", topic.num_partitions - 1)
             leader = None
             if match[3] != "none":
-                leader = whole_number(match[3].removeprefix("-"), f"{place}, Leader", LARGEST_COUNT)
+                leader = whole_number(match[3].removeprefix("-"), f"{where}, Leader", LARGEST_COUNT)
             topic.leaders[partition] = None if match[3].startswith("-") else leader
         elif not _ERROR.match(line.strip()):
             raise InputError(
-                f"{place}: is not a line of kafka-topics.sh --describe: "
+                f"{where}: is not a line of kafka-topics.sh --describe: "
                 f"{format_value(line.strip())}"
             )
     for name, topic in topics.items():
