@@ -393,7 +393,15 @@ def test_output_that_cannot_be(
     )
 
 
-@pytest.mark.parametrize("command", ["assign", "rebalance", "rebalance --exact", "graph"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "assign",
+        pytest.param("rebalance", marks=pytest.mark.slow),
+        pytest.param("rebalance --exact", marks=pytest.mark.slow),
+        "graph",
+    ],
+)
 def test_without_an_output_it_prints_and_writes_nothing(
     spark: SparkSession,
     fleet: Path,

@@ -199,6 +199,7 @@ def test_claims_that_cannot_be_kept_are_left_aside(spark: SparkSession, settings
     assert _found(group, _rows(spark, [group], settings)) == Optimum(8, 3)
 
 
+@pytest.mark.slow
 def test_rounds_without_adaptive_execution(spark: SparkSession) -> None:
     """As small commands run. Rows are lists: of tuples the tests make frames of another kind."""
     adaptive = "spark.sql.adaptive.enabled"

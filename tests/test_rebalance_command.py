@@ -64,6 +64,7 @@ def test_refusals(snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert not Path(output).exists()
 
 
+@pytest.mark.slow
 def test_groups_that_never_settle_or_throw(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

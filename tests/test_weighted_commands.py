@@ -207,7 +207,14 @@ def test_bad_usage_is_one_line(
     assert says in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["plan", "tradeoff", "compare"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan",
+        pytest.param("tradeoff", marks=pytest.mark.slow),
+        pytest.param("compare", marks=pytest.mark.slow),
+    ],
+)
 def test_weights_of_what_is_not_there(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:

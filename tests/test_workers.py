@@ -49,6 +49,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python3"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_processes")
 def test_the_environment_is_not_active_and_the_variable_unset(bare: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK_")}

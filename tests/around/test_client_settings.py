@@ -220,6 +220,7 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
 ]
 
 
+@pytest.mark.slow
 def test_every_rule_by_version(spark: SparkSession) -> None:
     got = findings(spark, [(version, settings) for version, settings, _ in CASES])
     wrong = [

@@ -88,6 +88,7 @@ def _values(name: str, definition: dict[str, str | None]) -> Iterator[str]:
         yield from ("StringDeserializer", f"{package}StringDeserialiser", f" {DESERIALIZER} ")
 
 
+@pytest.mark.slow
 def test_what_the_pinned_config_refuses(
     spark: SparkSession, client: Any, definitions: Definitions
 ) -> None:

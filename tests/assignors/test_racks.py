@@ -163,6 +163,7 @@ def test_rounds_equal_the_clients(spark: SparkSession, in_use: list[bool]) -> No
     assert number > 1
 
 
+@pytest.mark.slow
 def test_differing_groups_with_racks_where_not_all_groups_fit_a_task(spark: SparkSession) -> None:
     members = spark.createDataFrame(
         [("g", "a", ["t", "u"], "r1"), ("g", "b", ["t"], "r2"), ("h", "c", ["t"], None)],

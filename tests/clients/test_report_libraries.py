@@ -13,7 +13,14 @@ from tests import builders
 _TOPICS = {f"t{n}": 1 for n in range(6)}
 
 
-@pytest.mark.parametrize("client", ["kafka-go", "sarama", None])
+@pytest.mark.parametrize(
+    "client",
+    [
+        "kafka-go",
+        pytest.param("sarama", marks=pytest.mark.slow),
+        pytest.param(None, marks=pytest.mark.slow),
+    ],
+)
 def test_a_report_names_the_group(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], client: str | None
 ) -> None:

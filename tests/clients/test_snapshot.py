@@ -141,6 +141,7 @@ def test_the_short_bytes_of_kafka_go(
     assert [row.client for row in members.collect()] == ["kafka-go"]
 
 
+@pytest.mark.slow
 def test_libraries_are_told_apart_and_predicted(spark: SparkSession, broker: SecuredBroker) -> None:
     address = broker.bootstrap_server
     create_topics(address, _SIZES)

@@ -66,6 +66,7 @@ def serving(folder: Path, *options: str) -> Iterator[Command]:
             server.terminate()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_processes")
 def test_a_server_for_all_commands(tmp_path: Path) -> None:
     with serving(tmp_path) as command:

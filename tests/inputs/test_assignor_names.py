@@ -57,6 +57,7 @@ def test_the_classes_are_kafkas() -> None:
     assert set(ASSIGNOR_CLASSES) == {*CLIENT_ASSIGNORS.values(), *_OF_BROKER.values()}
 
 
+@pytest.mark.slow
 def test_of_members_and_events(spark: SparkSession) -> None:
     topics = builders.topics(spark, _SIZES)
     names, classes = (_members(spark, _named(classes)) for classes in (False, True))

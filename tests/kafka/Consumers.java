@@ -167,7 +167,8 @@ public class Consumers {
                 consumer.close(CloseOptions.groupMembershipOperation(
                     CloseOptions.GroupMembershipOperation.REMAIN_IN_GROUP));
             } else {
-                consumer.close();
+                // What is asked of the broker is sent at once; its answers are waited for.
+                consumer.close(CloseOptions.timeout(Duration.ofSeconds(5)));
             }
         }
 

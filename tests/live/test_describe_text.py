@@ -467,6 +467,7 @@ def test_a_text_and_what_the_command_refuses(
         assert not output.exists()
 
 
+@pytest.mark.slow
 def test_commands_take_a_snapshot_of_texts(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

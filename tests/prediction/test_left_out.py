@@ -86,7 +86,7 @@ def test_assign(snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "no violations" not in text
 
 
-@pytest.mark.parametrize("options", [[], ["--exact"]])
+@pytest.mark.parametrize("options", [[], pytest.param(["--exact"], marks=pytest.mark.slow)])
 def test_rebalance(snapshot: str, capsys: pytest.CaptureFixture[str], options: list[str]) -> None:
     assert cli.main(["rebalance", snapshot, "--json", *options]) == 1
     facts = json.loads(capsys.readouterr().out)

@@ -109,7 +109,7 @@ def _run(capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[s
     return code, facts, capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["assign", "rebalance"])
+@pytest.mark.parametrize("command", ["assign", pytest.param("rebalance", marks=pytest.mark.slow)])
 def test_plans_say_it(
     snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
@@ -128,6 +128,7 @@ def test_plans_say_it(
         assert _run(capsys, command, snapshot, *output)[1]["misled_count"] == 2
 
 
+@pytest.mark.slow
 def test_one_assignor_for_all(
     spark: SparkSession, snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

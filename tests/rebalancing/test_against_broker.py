@@ -23,6 +23,8 @@ from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 from tests.oracles.protocol import claims, decode_subscription
 
+pytestmark = pytest.mark.slow
+
 _GROUPS = {
     "rounds-cooperative": "cooperative-sticky",
     "rounds-sticky": "sticky",

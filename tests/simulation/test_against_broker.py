@@ -18,6 +18,8 @@ from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 from tests.simulation.test_simulate import e, events_frame
 
+pytestmark = pytest.mark.slow
+
 _SIZES = {"events-t": 4, "events-u": 2, "events-grown": 2}
 _NEW = "events-new"
 _T, _SESSION = ["events-t"], "6000"
