@@ -113,6 +113,7 @@ def test_a_plan_becomes_a_page(
     assert output.read_text(encoding="utf-8") == page
 
 
+@pytest.mark.slow
 def test_without_what_was_owned(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

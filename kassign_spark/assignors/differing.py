@@ -45,11 +45,11 @@ def topic_classes(batch: Batch) -> Classes:
     subscribing = np.repeat(sets, counts)
     subscribing = subscribing[rows_by(topic_place[topic], subscribing)]
     set_count = np.bincount(topic_place[topic], minlength=len(by_name))
-    some, class_by_name = same_lists(batch.topic_group[by_name], set_count, subscribing)
+    sample, class_by_name = same_lists(batch.topic_group[by_name], set_count, subscribing)
 
     # A class has the sets of any of its topics, and their members.
-    first, count = starts(set_count)[some], set_count[some]
-    class_of_set = np.repeat(np.arange(len(some)), count)
+    first, count = starts(set_count)[sample], set_count[sample]
+    class_of_set = np.repeat(np.arange(len(sample)), count)
     sets_of_class = subscribing[ranges(first, count)]
     set_of_place = batch.member_set[batch.by_rank]
     places = np.argsort(set_of_place, kind="stable")
@@ -58,7 +58,7 @@ def topic_classes(batch: Batch) -> Classes:
     edge_class = np.repeat(class_of_set, counts)
     edge_place = places[ranges(first_place[:-1][sets_of_class], counts)]
     order = rows_by(edge_class, edge_place)
-    number = place_in_run(batch.topic_group[by_name[some]])
+    number = place_in_run(batch.topic_group[by_name[sample]])
     return Classes(class_by_name[topic_place], number, edge_class[order], edge_place[order])
 
 
@@ -122,12 +122,12 @@ def rack_classes(batch: Batch, classes: Classes, crossing: int) -> SlotClasses:
     everywhere = keys[ranges(first, end - first)] & 0xFFFF_FFFF
     pairs = np.sort(np.append(pairs, key(np.repeat(unknown, end - first), everywhere)))
     slot, matched = pairs >> 32, pairs & 0xFFFF_FFFF
-    some, kind = same_lists(of_slot, np.bincount(slot, minlength=len(of_slot)), matched)
+    sample, kind = same_lists(of_slot, np.bincount(slot, minlength=len(of_slot)), matched)
 
-    number = place_in_run(batch.slot_group[some])
-    class_count = np.bincount(classes.of_edge)[of_slot[some]]
-    rows = ranges(np.searchsorted(classes.of_edge, of_slot[some]), class_count)
-    of_edge, code = np.repeat(np.arange(len(some)), class_count), code[rows]
+    number = place_in_run(batch.slot_group[sample])
+    class_count = np.bincount(classes.of_edge)[of_slot[sample]]
+    rows = ranges(np.searchsorted(classes.of_edge, of_slot[sample]), class_count)
+    of_edge, code = np.repeat(np.arange(len(sample)), class_count), code[rows]
     is_cross = (code > 0) & (find(np.unique(key(kind[slot], matched)), key(of_edge, code)) < 0)
     return SlotClasses(kind, number, of_edge, classes.place[rows], is_cross * crossing)
 

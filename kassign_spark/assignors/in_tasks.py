@@ -82,8 +82,10 @@ def assign_batch(
             part = rule(batch, existing, generation)
             owner[:], is_moving[:] = part.owner, part.is_moving
             return
-        some, members, slots = batch.part(groups)
-        partial_answer = rule(some, part_of(existing, groups, members, slots), generation[members])
+        subset, members, slots = batch.part(groups)
+        partial_answer = rule(
+            subset, part_of(existing, groups, members, slots), generation[members]
+        )
         owner[slots], is_moving[slots] = members[partial_answer.owner], partial_answer.is_moving
 
     assign_part(~is_followed & (assignor == RANGE), _without_claims(range_owners))
@@ -100,15 +102,15 @@ def assign_batch(
 
 def part_of(claims: Claims, groups: Flags, members: Longs, slots: Longs) -> Claims:
     """Return some groups' claims, numbered as in ``Batch.part``; each must have a member."""
-    some = claims.where(groups[claims.group])
-    slot = np.searchsorted(slots, some.slot)
+    kept = claims.where(groups[claims.group])
+    slot = np.searchsorted(slots, kept.slot)
     return Claims(
-        np.searchsorted(members, some.member),
-        some.name,
-        (np.cumsum(groups) - 1)[some.group],
-        some.topic,
-        some.partition,
-        np.where(some.slot >= 0, slot, -1),
+        np.searchsorted(members, kept.member),
+        kept.name,
+        (np.cumsum(groups) - 1)[kept.group],
+        kept.topic,
+        kept.partition,
+        np.where(kept.slot >= 0, slot, -1),
     )
 
 

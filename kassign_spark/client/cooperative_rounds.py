@@ -65,11 +65,11 @@ def follow_rounds(state: GroupState) -> Rebalance:
         owned = assigned
         if not goes_on:
             return Rebalance(OK if is_exact else INEXACT, detail, steps)
-        now = tuple(map(frozenset, owned))
-        if now in seen:
-            reason = f"after round {number} all own what they owned after round {seen[now]}"
+        ownership = tuple(map(frozenset, owned))
+        if ownership in seen:
+            reason = f"after round {number} all own what they owned after round {seen[ownership]}"
             return Rebalance(NEVER_SETTLES, reason, steps)
-        seen[now] = number
+        seen[ownership] = number
         # All have come through this round: one generation, known to all.
         generations = [number] * len(owned)
         state = replace(state, generations=generations, field_generations=generations)

@@ -164,11 +164,11 @@ class Balancing:
                 return number > 1
             if number < _PASSES_UNWATCHED:
                 continue
-            now = (self.owner.copy(), self.movements.snapshot())
-            if now == watched:
+            state = (self.owner.copy(), self.movements.snapshot())
+            if state == watched:
                 raise NeverEnds(f"after pass {number} everything is as after pass {watched_at}")
             if number & (number - 1) == 0:
-                watched, watched_at = now, number
+                watched, watched_at = state, number
         raise NeverEnds(f"{limit} passes, the bound, were not enough")
 
     def _pass(self, partitions: list[int]) -> bool:

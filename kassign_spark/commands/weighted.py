@@ -97,16 +97,16 @@ def read_weights(
         if args.before is not None:
             raise InputError("--before is for --weights rate: a table of weights needs no other")
         return read_given_table(spark, args.weights, WEIGHTS)
-    now = _offsets(spark, snapshot or args.snapshot)
+    offsets = _offsets(spark, snapshot or args.snapshot)
     if args.weights == LAG:
         if args.before is not None:
             raise InputError("--before is for --weights rate: lag is of one moment")
         # In records, not by second: what a member has before it.
-        of_groups = partition_weights(now).where(F.col("group_id").isNotNull())
+        of_groups = partition_weights(offsets).where(F.col("group_id").isNotNull())
         return of_groups.withColumn("weight", F.col("lag").cast("double"))
     if args.before is None:
         raise InputError("--weights rate: needs --before SNAPSHOT, an earlier one of the cluster")
-    return partition_weights(now, _offsets(spark, args.before), horizon=args.horizon)
+    return partition_weights(offsets, _offsets(spark, args.before), horizon=args.horizon)
 
 
 def _offsets(spark: SparkSession, folder: str) -> DataFrame:

@@ -263,7 +263,7 @@ class Batch:
         kept = is_theirs[self.set_topic]
         slots = np.flatnonzero(groups[self.slot_group])
         number = np.cumsum(groups) - 1
-        some = replace(
+        subset = replace(
             self,
             cluster=self.cluster[groups],
             group=self.group[groups],
@@ -285,7 +285,7 @@ class Batch:
             size=self.size[topics],
             racks=None if self.racks is None else self.racks.part(members, slots, topics),
         )
-        return some, members, slots
+        return subset, members, slots
 
 
 @dataclass(frozen=True)

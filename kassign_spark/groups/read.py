@@ -67,9 +67,9 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
     has_members = np.zeros(len(first), bool)
     has_members[group[kind == MEMBER]] = True
     if not has_members.all():
-        some = np.flatnonzero(has_members[group])
-        read = read_kinds(table.take(pa.array(some)), kinds)
-        return read._replace(rows=[some[rows] for rows in read.rows])
+        member_rows = np.flatnonzero(has_members[group])
+        read = read_kinds(table.take(pa.array(member_rows)), kinds)
+        return read._replace(rows=[member_rows[rows] for rows in read.rows])
     member_name = names(table["member_id"], java_order=True)
     number, place = (table[name].to_numpy() for name in ("number", "place"))
     rows = {code: np.flatnonzero(kind == code) for code in (MEMBER, SUBSCRIPTION, TOPIC, *kinds)}

@@ -61,17 +61,17 @@ def find_turnover(view: View) -> Turnover:
     after = np.minimum(record + 1, len(records.group) - 1)
     goes = ~stays & (after > record) & (records.group[after] == group) & ~records.is_first[after]
     before = np.flatnonzero(follows) - 1
-    now = before + 1
-    changes = present.subscription[order[now]] != present.subscription[order[before]]
-    renamed = present.member[order[now]] != present.member[order[before]]
+    later = before + 1
+    changes = present.subscription[order[later]] != present.subscription[order[before]]
+    renamed = present.member[order[later]] != present.member[order[before]]
     return Turnover(
         order[joins],
         record[joins],
         order[goes],
         record[goes] + 1,
-        order[now[changes]],
-        record[now[changes]],
-        record[now[renamed]],
+        order[later[changes]],
+        record[later[changes]],
+        record[later[renamed]],
     )
 
 

@@ -171,15 +171,15 @@ def _ask(
     piece = (np.cumsum(np.where(groups, work, 0)) // _WORK).astype(np.int64)
     exists = size > 0
     for number in np.unique(piece[groups]).tolist():
-        some = groups & (piece == number)
-        topics = np.flatnonzero(exists & some[generations.of_topic])
+        in_piece = groups & (piece == number)
+        topics = np.flatnonzero(exists & in_piece[generations.of_topic])
         racks = pc.if_else(
             pa.array(size == generations.size), generations.racks, pa.scalar(None, pa.string())
         )
         table = pa.concat_tables(
             [
-                generations.members.filter(pa.array(some[generations.of_member])),
-                generations.others.filter(pa.array(some[generations.of_other])),
+                generations.members.filter(pa.array(in_piece[generations.of_member])),
+                generations.others.filter(pa.array(in_piece[generations.of_other])),
                 rows_of(
                     generations.of_topic[topics],
                     TOPIC,

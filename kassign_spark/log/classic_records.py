@@ -97,7 +97,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     lists = [("assigned", items(assignments["assigned"]))]
     if owned:
         lists += [("owned", lists_of_role) for lists_of_role in claimed]
-    made = [
+    tables = [
         expand_assigned(
             record,
             lists_of_role,
@@ -109,7 +109,7 @@ def generations(records: Records, *, owned: bool) -> tuple[list[Part], list[Unre
     ]
     # Those were counted a member.
     unread = [replace(some, rows=record[some.rows]) for some in (others, *broken, *broken_too)]
-    return [groups, ended, member_rows, *made], unread
+    return [groups, ended, member_rows, *tables], unread
 
 
 def subscriptions(records: Records) -> Part:

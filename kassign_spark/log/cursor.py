@@ -86,14 +86,14 @@ class Cursors:
 
     def at(self, rows: Ints) -> "Cursors":
         """Return cursors of some rows, to be put back by ``back``."""
-        some = Cursors(self.source, self.position[rows], self.end[rows])
-        some.wrong = self.wrong[rows]
-        return some
+        subset = Cursors(self.source, self.position[rows], self.end[rows])
+        subset.wrong = self.wrong[rows]
+        return subset
 
-    def back(self, rows: Ints, some: "Cursors") -> None:
+    def back(self, rows: Ints, subset: "Cursors") -> None:
         """Go on where the cursors of some rows stand."""
-        self.position[rows] = some.position
-        self.wrong[rows] = some.wrong
+        self.position[rows] = subset.position
+        self.wrong[rows] = subset.wrong
 
     def remaining(self) -> Ints:
         """Count the bytes not read yet."""
@@ -122,13 +122,13 @@ class Cursors:
         for shift in (7, 14, 21, 28):
             if not len(rows):
                 return values
-            some = self.at(rows)
-            byte = self.source.data[some.position].astype(np.int64)
-            values[rows] |= some._past(byte & 0x7F, 1) << shift
+            subset = self.at(rows)
+            byte = self.source.data[subset.position].astype(np.int64)
+            values[rows] |= subset._past(byte & 0x7F, 1) << shift
             if shift == 28:
                 values[rows] = values[rows].astype(np.int32)
-            self.back(rows, some)
-            rows = rows[(byte > 0x7F) & (some.wrong == FINE)]
+            self.back(rows, subset)
+            rows = rows[(byte > 0x7F) & (subset.wrong == FINE)]
         unending = np.zeros(len(values), dtype=bool)
         unending[rows] = True
         self.fail(unending, WRONG_LENGTH)

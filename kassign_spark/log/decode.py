@@ -61,8 +61,8 @@ def decode_table(table: pa.Table | pa.RecordBatch, *, owned: bool = False) -> De
 
     With ``owned`` ``log_assignment`` has also what members claimed when they joined.
     """
-    made = [_decode(RawRecords.of(piece), owned=owned) for piece in _pieces(table)]
-    tables = zip(*made, strict=True)
+    decoded = [_decode(RawRecords.of(piece), owned=owned) for piece in _pieces(table)]
+    tables = zip(*decoded, strict=True)
     return DecodedTables._make(map(pa.concat_tables, tables))
 
 
@@ -104,13 +104,13 @@ def _decode(batch: RawRecords, *, owned: bool) -> list[pa.Table]:
         records, broken = _read(batch, keys, number, rows)
         unread += broken
         if number == _GROUP_METADATA:
-            made, not_decoded = classic_records.generations(records, owned=owned)
+            parts_of_kind, not_decoded = classic_records.generations(records, owned=owned)
             unread += not_decoded
         else:
-            made = _ROWS[number](records)
-        parts += made
+            parts_of_kind = _ROWS[number](records)
+        parts += parts_of_kind
     tables = [sort_parts(name, parts) for name in DecodedTables._fields[:-1]]
-    return [*tables, pa.concat_tables([_unread(batch, some) for some in unread])]
+    return [*tables, pa.concat_tables([_unread(batch, messages) for messages in unread])]
 
 
 def _read(

@@ -89,17 +89,17 @@ class Struct:
             # A negative count is none, as Kafka's loop over them has it.
             counts = cursors.count(np.maximum(cursors.unsigned_varint(), 0), least=2)
         for rows in _steps(cursors, counts):
-            some = cursors.at(rows)
-            tags, sizes = some.unsigned_varint(), some.unsigned_varint()
+            subset = cursors.at(rows)
+            tags, sizes = subset.unsigned_varint(), subset.unsigned_varint()
             unknown = np.ones(len(rows), dtype=np.bool_)
             for tag, tagged in self.tags.items():
-                of_tag = np.flatnonzero((tags == tag) & (some.wrong == FINE))
+                of_tag = np.flatnonzero((tags == tag) & (subset.wrong == FINE))
                 unknown[of_tag] = False
-                inner = some.at(of_tag)
+                inner = subset.at(of_tag)
                 _put(by_tag[tag], rows[of_tag], tagged.read(inner, version))
-                some.back(of_tag, inner)
-            some.span(np.where(unknown, sizes, 0), nullable=False)
-            cursors.back(rows, some)
+                subset.back(of_tag, inner)
+            subset.span(np.where(unknown, sizes, 0), nullable=False)
+            cursors.back(rows, subset)
         return {name: column for columns in by_tag.values() for name, column in columns.items()}
 
 
@@ -119,9 +119,9 @@ class Tagged:
         if self.nullable:
             has_tags = cursors.unsigned_varint() > 0
         rows = np.flatnonzero(has_tags)
-        some = cursors.at(rows)
-        columns = self.struct.read(some, version)
-        cursors.back(rows, some)
+        subset = cursors.at(rows)
+        columns = self.struct.read(subset, version)
+        cursors.back(rows, subset)
         kept = {name: column for name, column in columns.items() if not isinstance(column, Items)}
         return spread(kept, rows, len(has_tags))
 
@@ -211,9 +211,9 @@ def _read_list(cursors: Cursors, struct: Struct, counts: Ints, version: int) -> 
                 read.append(np.full(many, row))
                 index.append(np.arange(step, step + many))
             break
-        some = cursors.at(rows)
-        parts.append(struct.read(some, version))
-        cursors.back(rows, some)
+        subset = cursors.at(rows)
+        parts.append(struct.read(subset, version))
+        cursors.back(rows, subset)
         read.append(rows)
         index.append(np.full(len(rows), step))
     # A message that turned out broken has fewer than it said.
@@ -234,12 +234,12 @@ def _read_rest(
     message is broken.
     """
     starts = np.array(starts_of(cursors, row, count, _shape(struct, version)), dtype=np.int64)
-    some = Cursors(cursors.source, starts, np.full(len(starts), cursors.end[row]))
-    part = struct.read(some, version)
-    is_chain, fine = ends_well(some, starts)
+    subset = Cursors(cursors.source, starts, np.full(len(starts), cursors.end[row]))
+    part = struct.read(subset, version)
+    is_chain, fine = ends_well(subset, starts)
     last = min(fine, len(starts) - 1)
-    cursors.position[row] = some.position[last]
-    wrong = SHORT if fine == len(starts) < count else some.wrong[last]
+    cursors.position[row] = subset.position[last]
+    wrong = SHORT if fine == len(starts) < count else subset.wrong[last]
     cursors.wrong[row] = wrong if is_chain else WRONG_LENGTH
     return take(part, np.arange(last + 1)), last + 1
 

@@ -52,10 +52,10 @@ def read_versioned(
     places = [np.zeros(0, dtype=np.int64)]
     for version in distinct(read_as[known & ~short]):
         of_version = np.flatnonzero(known & ~short & (read_as == version))
-        some = cursors.at(of_version)
-        columns = struct.read(some, version)
-        fine = some.wrong == FINE
-        unread += _broken(kind, version, some.wrong, rows[of_version])
+        subset = cursors.at(of_version)
+        columns = struct.read(subset, version)
+        fine = subset.wrong == FINE
+        unread += _broken(kind, version, subset.wrong, rows[of_version])
         parts.append(columns if fine.all() else take(columns, np.flatnonzero(fine)))
         places.append(of_version[fine])
     if len(parts) == 2:

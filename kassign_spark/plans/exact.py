@@ -131,8 +131,8 @@ def predict_batch(
     for number, owners in ((RANGE, range_owners), (ROUNDROBIN, roundrobin_owners)):
         chosen = is_asked & is_plain & (assignor == number)
         if chosen.any():
-            some, members, slots = batch.part(chosen)
-            parts.append(steps_of_slots(batch, slots, members[owners(some)], 1, ASSIGNED))
+            subset, members, slots = batch.part(chosen)
+            parts.append(steps_of_slots(batch, slots, members[owners(subset)], 1, ASSIGNED))
     verdicts: list[tuple[str, str | None]] = [(OK, None)] * batch.group_count
     modelled = np.flatnonzero(is_asked & ~is_plain).tolist()
     if modelled:

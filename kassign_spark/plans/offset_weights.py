@@ -64,9 +64,9 @@ def partition_weights(
     check_choice("auto_offset_reset", auto_offset_reset, _RESETS)
     seconds = seconds_of("horizon", horizon)
     check_same_clusters([(OFFSETS, offsets), (OFFSETS, offsets_before)])
-    now = conform(offsets, OFFSETS)
+    current = conform(offsets, OFFSETS)
     before = None if offsets_before is None else conform(offsets_before, OFFSETS)
-    joined = _join_earlier(now, before)
+    joined = _join_earlier(current, before)
     _refuse(joined, auto_offset_reset)
     lag = _lag(auto_offset_reset)
     rate, was_recreated = _rate()
@@ -97,15 +97,15 @@ def seconds_of(name: str, length: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
-def _join_earlier(now: DataFrame, before: DataFrame | None) -> DataFrame:
+def _join_earlier(current: DataFrame, before: DataFrame | None) -> DataFrame:
     """Put the earlier end beside each row: end offsets belong to the partition, not the group."""
     if before is None:
         nothing = {"end_before": "bigint", "as_of_before": "timestamp"}
-        return now.withColumns({n: F.lit(None).cast(kind) for n, kind in nothing.items()})
+        return current.withColumns({n: F.lit(None).cast(kind) for n, kind in nothing.items()})
     ends = before.groupBy(*_KEY).agg(
         F.max("end_offset").alias("end_before"), F.max("as_of").alias("as_of_before")
     )
-    return now.join(ends, on=list(_KEY), how="left")
+    return current.join(ends, on=list(_KEY), how="left")
 
 
 def _lag(reset: str) -> Column:

@@ -170,9 +170,9 @@ class _Rounds:
         if groups.all():
             whole = self.assign(batch, reported, generation, self.assignor)
             return whole.owner, whole.is_moving
-        some, members, slots = batch.part(groups)
+        subset, members, slots = batch.part(groups)
         claims = part_of(reported, groups, members, slots)
-        part = self.assign(some, claims, generation[members], self.assignor[groups])
+        part = self.assign(subset, claims, generation[members], self.assignor[groups])
         target = np.full(len(self.owner), -1)
         target[slots] = members[part.owner]
         is_moving = np.zeros(len(target), bool)

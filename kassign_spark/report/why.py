@@ -121,9 +121,9 @@ def _drawing(known: GroupFacts, group: int) -> dict[str, Any]:
     for number in turn[:MAX_ROWS]:
         first = kinds[number][0]
         digits = "".join(map(str, can_take[first, :MAX_CLASSES].tolist()))
-        some = ids_of(known, members[kinds[number][:MAX_NAMES]])
+        ids = ids_of(known, members[kinds[number][:MAX_NAMES]])
         is_dense = int(dense_member[first])
-        rows.append([list(map(printable, some)), len(kinds[number]), is_dense, digits])
+        rows.append([list(map(printable, ids)), len(kinds[number]), is_dense, digits])
     return {
         "rows": rows,
         "classes": [

@@ -201,11 +201,11 @@ def _value_types() -> list[ValueType]:
         ),
     ]
     return [
-        made._replace(
-            since=max(made.since, version_of(_SINCE.get(made.setting, "0.0"))),
-            until=min(made.until, version_of(_UNTIL.get(made.setting, _NEWEST))),
+        table._replace(
+            since=max(table.since, version_of(_SINCE.get(table.setting, "0.0"))),
+            until=min(table.until, version_of(_UNTIL.get(table.setting, _NEWEST))),
         )
-        for made in types
+        for table in types
     ]
 
 

@@ -209,9 +209,9 @@ def _steps(
     count = max(followed.round_count, 1)
     for number in range(1, count + 1):
         actions = actions_in(followed, number)
-        some = actions != ""
-        pairs = Pairs(followed.members[some], followed.partitions[some])
-        parts.append(rows(names, pairs, number, action_numbers(actions[some])))
+        has_action = actions != ""
+        pairs = Pairs(followed.members[has_action], followed.partitions[has_action])
+        parts.append(rows(names, pairs, number, action_numbers(actions[has_action])))
     return RebalanceSteps.join(parts), count
 
 

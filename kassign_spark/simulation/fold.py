@@ -52,10 +52,10 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
     of_groups = _group_events(inputs.members, events)
     members, owned, target = inputs.members, inputs.owned, inputs.target
     if not events.counts["topics"]:
-        some = of_groups.select(*_KEYS).distinct()
-        members = members.join(some, on=_KEYS, how="left_semi")
-        owned = None if owned is None else owned.join(some, on=_KEYS, how="left_semi")
-        target = None if target is None else target.join(some, on=_KEYS, how="left_semi")
+        group_keys = of_groups.select(*_KEYS).distinct()
+        members = members.join(group_keys, on=_KEYS, how="left_semi")
+        owned = None if owned is None else owned.join(group_keys, on=_KEYS, how="left_semi")
+        target = None if target is None else target.join(group_keys, on=_KEYS, how="left_semi")
     # A hash runs on from column to column: the size says where the list ends, or that it is null.
     code = F.xxhash64(F.size("topics"), "topics", F.isnull("topics_pattern"), "topics_pattern")
     members = members.withColumn("list_number", code)

@@ -111,9 +111,9 @@ def found_arrow(table: pa.Table) -> pa.Table:
     misled, details = misled_in_task(table, rows, owned[holder >= 0])
     parts.append(_table(rows, "claims_mislead_client", misled, text=pa.array(details, pa.string())))
     orders = unknown_orders(table, rows, members, members[first], holder)
-    some, ids = pa.array(orders.number), rows.member_name.take(orders.member)
+    numbers, ids = pa.array(orders.number), rows.member_name.take(orders.member)
     texts = lists_of(ids, orders.size)
-    parts.append(_table(rows, "member_order_unknown", orders.row, number=some, texts=texts))
+    parts.append(_table(rows, "member_order_unknown", orders.row, number=numbers, texts=texts))
     return pa.concat_tables(parts)
 
 

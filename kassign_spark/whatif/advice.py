@@ -185,10 +185,10 @@ def _part(batch: Batch, claims: Claims, groups: Flags) -> tuple[Batch, Claims]:
     """Return some of the groups, and their members' claims of existing partitions."""
     if groups.all():
         return batch, claims
-    some, members, slots = batch.part(groups)
+    subset, members, slots = batch.part(groups)
     is_here = claims.member[groups[claims.group]] >= 0
     kept = part_of(claims, groups, members, slots)
-    return some, replace(kept, member=np.where(is_here, kept.member, -1))
+    return subset, replace(kept, member=np.where(is_here, kept.member, -1))
 
 
 def _rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:

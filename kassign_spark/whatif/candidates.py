@@ -48,17 +48,17 @@ def candidates(known: GroupFacts) -> tuple[Longs, Changes]:
         _more_partitions,
         _another_library,
     )
-    made = [(kind, change) for kind, maker in enumerate(makers) for change in maker(known)]
-    kinds = [np.full(len(change.group), kind) for kind, change in made]
-    return np.concatenate([NOTHING, *kinds]), together([change for _, change in made])
+    changes = [(kind, change) for kind, maker in enumerate(makers) for change in maker(known)]
+    kinds = [np.full(len(change.group), kind) for kind, change in changes]
+    return np.concatenate([NOTHING, *kinds]), together([change for _, change in changes])
 
 
 def _other_assignors(known: GroupFacts) -> list[Changes]:
     has_partitions, changes = _partitions(known) > 0, []
     for number, assignor in enumerate(KAFKAS):
         has_assignor = np.isin(known.batch.leading_client, [SEVERAL, *clients_with(assignor)])
-        some = np.flatnonzero(has_partitions & has_assignor & (known.assignor != number))
-        changes.append(Changes(some, np.full(len(some), number)))
+        groups = np.flatnonzero(has_partitions & has_assignor & (known.assignor != number))
+        changes.append(Changes(groups, np.full(len(groups), number)))
     return changes
 
 

@@ -118,7 +118,7 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
     first, set_of_member = same_lists(copies.copy, counts, read)
     set_topic = read[ranges(starts(counts)[:-1][first], counts[first])]
     set_start = starts(counts[first])
-    made = replace(
+    changed = replace(
         batch,
         member_names=copies.strings,
         cluster=batch.cluster[changes.group],
@@ -144,7 +144,7 @@ def apply_changes(batch: Batch, claims: Claims, changes: Changes) -> tuple[Batch
         size=size,
         racks=None,
     )
-    return made, copies.claims(claims, made), copies.is_new
+    return changed, copies.claims(claims, changed), copies.is_new
 
 
 class _Copies:

@@ -168,9 +168,9 @@ def _choose_assignor(to: str, assignor: str | None, policy: str, max_size: int) 
 
 def _stated_patterns(members: DataFrame) -> DataFrame:
     """Return rows of kind SAID, of members with a pattern or a regex."""
-    some = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
+    stated = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
     texts = "to_json(array(topics_pattern, finding, topics_regex))"
-    return rows(with_pattern_findings(some), SAID, texts=texts)
+    return rows(with_pattern_findings(stated), SAID, texts=texts)
 
 
 def with_pattern_findings(members: DataFrame) -> DataFrame:

@@ -200,16 +200,16 @@ def _rebalance(
     pauses = np.zeros(len(owner), bool)
     if not groups.any():
         return _Rebalanced(after, pauses, {})
-    some, kept, slots = _set_aside(batch, ~is_present).part(np.append(groups, False))
+    subset, kept, slots = _set_aside(batch, ~is_present).part(np.append(groups, False))
     kept_slots = slots[owner[slots] != NOBODY]
     kept_slots = kept_slots[is_present[owner[kept_slots]]]
     claims = part_of(held_claims(batch, kept_slots, owner[kept_slots]), groups, kept, slots)
-    judged = follow_exactly(some, claims, by[groups], by[groups] == COOPERATIVE_STICKY)
+    judged = follow_exactly(subset, claims, by[groups], by[groups] == COOPERATIVE_STICKY)
     steps = judged.steps
-    group = some.member_group[steps.member]
-    name = some.member_name[steps.member]
-    slot = claims_of(some, group, name, steps.topic, steps.partition).slot
-    last = last_rounds(group, steps, some.group_count)[group]
+    group = subset.member_group[steps.member]
+    name = subset.member_name[steps.member]
+    slot = claims_of(subset, group, name, steps.topic, steps.partition).slot
+    last = last_rounds(group, steps, subset.group_count)[group]
     ends = has_in_the_end(steps, last) & (slot >= 0)
     after[slots[slot[ends]]] = kept[steps.member[ends]]
     pauses[slots[slot[(steps.action == REVOKED) & (slot >= 0)]]] = True

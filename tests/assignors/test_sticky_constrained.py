@@ -64,7 +64,7 @@ def test_without_owned_all_is_handed_out(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, work_of_one_task: int
 ) -> None:
     """In one task, and in several."""
-    monkeypatch.setattr("kassign_spark.groups.rows._WORK_OF_ONE_TASK", work_of_one_task)
+    monkeypatch.setattr("kassign_spark.groups.rows.WORK_OF_ONE_TASK", work_of_one_task)
     fresh = [
         Group(g.topics, [Member(m.member_id, m.topics) for m in g.members], "sticky")
         for g in GROUPS[:100]

@@ -285,6 +285,7 @@ _REFUSED = {
 _USED = [r"t\d*\+?", "[*+]+", r"\Qt\E", "[a-z&&[^b]]", "[[:alpha:]]+"]
 
 
+@pytest.mark.slow
 def test_regexes_are_refused_in_the_brokers_words(spark: SparkSession) -> None:
     topics = frame(spark, TOPICS, [("t", 2), ("Q", 1)], "topic", "num_partitions")
     named = ("group_id", "member_id", "topics", "group_type", "topics_regex")

@@ -107,6 +107,7 @@ def _two_rings(spark: SparkSession) -> tuple[DataFrame, DataFrame, dict[int, int
     return vertices, spark.createDataFrame(edges, "src bigint, dst bigint"), cluster
 
 
+@pytest.mark.slow
 def test_labels_tell_clusters_apart_that_one_edge_joins(spark: SparkSession) -> None:
     vertices, edges, cluster = _two_rings(spark)
     budget = Budget(20)
@@ -130,6 +131,7 @@ def test_labels_by_graphframes_where_asked_for(spark: SparkSession) -> None:
     assert all(cluster[label] == cluster[name] for name, label in labels.items())
 
 
+@pytest.mark.slow
 def test_clusters_by_labels_lie_inside_components(spark: SparkSession) -> None:
     whole, parts = (
         {

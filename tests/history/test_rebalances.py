@@ -52,6 +52,7 @@ def test_a_batch_is_one_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch
     assert found == _WANTED
 
 
+@pytest.mark.slow
 def test_a_stream_tells_the_same_once_though_it_is_stopped(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_of_members_and_events(spark: SparkSession) -> None:
         )
 
 
+@pytest.mark.slow
 def test_of_the_parameter(spark: SparkSession) -> None:
     topics = builders.topics(spark, _SIZES)
     members = _members(spark, {"g": "range"})

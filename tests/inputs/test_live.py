@@ -279,6 +279,7 @@ def _poll_until_assigned(consumer: Consumer) -> None:
         consumer.poll(0.1)
 
 
+@pytest.mark.slow
 def test_a_group_in_the_middle_of_a_rebalance(broker: SecuredBroker, topics: None) -> None:
     """One member does not poll, so the other one's join keeps the group waiting."""
     stuck, joining = (_librdkafka(broker.bootstrap_server, "rebalancing") for _ in range(2))

@@ -8,6 +8,7 @@ from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
 
+@pytest.mark.slow
 def test_a_cooperative_join_takes_two_rebalances(
     spark: SparkSession, broker: SecuredBroker
 ) -> None:
@@ -35,6 +36,7 @@ def test_a_cooperative_join_takes_two_rebalances(
     )
 
 
+@pytest.mark.slow
 def test_an_eager_join_stops_everyone(spark: SparkSession, broker: SecuredBroker) -> None:
     create_topics(broker.bootstrap_server, {"consumers-eager": 3})
     with java_consumers(spark, broker.bootstrap_server) as consumers:

@@ -11,6 +11,7 @@ from tests.kernels import answer_of
 _FRESH = 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLEETS)
 def test_the_jar_gives_the_recorded_answers(spark: SparkSession, name: str) -> None:
     found = ask(spark, name, fleet(name))

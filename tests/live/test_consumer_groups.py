@@ -81,7 +81,8 @@ def predicted(
     return verdict.verdict, by_member((None, *row) for row in found.assignment.collect())
 
 
-@pytest.mark.parametrize("assignor", ["uniform", pytest.param("range", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("assignor", ["uniform", "range"])
 def test_targets_are_what_the_broker_computes(
     spark: SparkSession, broker: SecuredBroker, consumers: JavaConsumers, assignor: str
 ) -> None:

@@ -126,6 +126,7 @@ def test_the_coordinators_assignors(every: list[Row]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_it_is_its_parts_called_one_by_one(spark: SparkSession, planned: list[Row]) -> None:
     """Each part is called once, for each group under every assignor."""
     by_name = {name: [replace(g, assignor=name) for g in STATES] for name in PREDICTED}

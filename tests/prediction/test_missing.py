@@ -160,6 +160,7 @@ def test_validate_says_it_and_what_helps(spark: SparkSession) -> None:
     assert counted == {group_id(number) for number in range(6)}
 
 
+@pytest.mark.slow
 def test_validate_asks_the_library_that_leads(spark: SparkSession) -> None:
     """librdkafka gives partitions of lost topics back, and no others; franz-go looks at none."""
     members, topics, owned = to_tables(spark, GROUPS)

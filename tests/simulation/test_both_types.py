@@ -83,9 +83,21 @@ def test_tasks_tell_what_the_kernel_tells(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("table", "row", "says"),
     [
-        ("members", {"assignor": "sticky"}, "the coordinator has no such assignor"),
-        ("members", {"topics_regex": "(?=a)"}, "INVALID_REGULAR_EXPRESSION"),
-        ("topics", {"topic_id": "short"}, "is not a topic id of Kafka"),
+        pytest.param(
+            "members",
+            {"assignor": "sticky"},
+            "the coordinator has no such assignor",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "members",
+            {"topics_regex": "(?=a)"},
+            "INVALID_REGULAR_EXPRESSION",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "topics", {"topic_id": "short"}, "is not a topic id of Kafka", marks=pytest.mark.slow
+        ),
         ("target", {"position": 1}, "position: 1 appears 2 times"),
         ("events", {"topics_regex": "a++"}, "INVALID_REGULAR_EXPRESSION"),
         ("events", {"stop": "quits"}, 'unknown stop "quits"'),

@@ -61,11 +61,11 @@ def find_curve(
     for _ in range(1 + _REFINEMENTS):
         for start in range(0, len(factors), _ROWS):
             rows, factor = map(np.array, zip(*factors[start : start + _ROWS], strict=True))
-            some, most = batch.take(rows), np.floor(limit[rows] * factor[:, None])
+            subset, most = batch.take(rows), np.floor(limit[rows] * factor[:, None])
             of_rows = None if counts is None else counts[rows]
-            objective = within(some, most, cost[rows], counts=of_rows)
-            cheapest = find_fewest(some, objective, [reached[rows]], np.zeros(len(rows)), kicks)
-            answers = _points(some, limit[rows], cost[rows], cheapest)
+            objective = within(subset, most, cost[rows], counts=of_rows)
+            cheapest = find_fewest(subset, objective, [reached[rows]], np.zeros(len(rows)), kicks)
+            answers = _points(subset, limit[rows], cost[rows], cheapest)
             for row, point in zip(rows.tolist(), answers, strict=True):
                 points[row].append(point)
         points = [_drop_dominated(of_group) for of_group in points]

@@ -45,15 +45,15 @@ def find_levels(weight: Doubles, eligible: Bools, capacity: Doubles) -> Levels:
     closed = np.zeros((groups, members), bool)
     open_ = np.arange(groups)
     for _ in range(_MAX_SWEEPS):
-        some, part_weight, room = eligible[open_], weight[open_], capacity[open_]
+        open_eligible, part_weight, room = eligible[open_], weight[open_], capacity[open_]
         poured = poured_weight[open_]
         load = np.cumsum(poured, axis=1)[:, -1] if classes else np.zeros(room.shape)
         for k in range(classes):
             load -= poured[:, k]
-            poured[:, k] = _pour(part_weight[:, k], some[:, k], load, room)
+            poured[:, k] = _pour(part_weight[:, k], open_eligible[:, k], load, room)
             load += poured[:, k]
         poured_weight[open_], level[open_] = poured, load / room
-        threshold, members_of = _threshold(part_weight, some, room, level[open_])
+        threshold, members_of = _threshold(part_weight, open_eligible, room, level[open_])
         better = threshold > bound[open_]
         bound[open_[better]], closed[open_[better]] = threshold[better], members_of[better]
         open_ = open_[level[open_].max(axis=1) > bound[open_] * _CLOSE]

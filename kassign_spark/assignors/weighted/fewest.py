@@ -96,8 +96,8 @@ def find_fewest(
     best = judge(batch, objective, present.copy())
     open_ = np.arange(len(cost_bound))
     for start in (present, *(state_of(batch, np.where(batch.is_there, o, 0)) for o in others)):
-        some, aims = batch.take(open_), objective.take(open_)
-        candidate = judge(some, aims, improve(some, aims, start.take(open_)))
+        subset, aims = batch.take(open_), objective.take(open_)
+        candidate = judge(subset, aims, improve(subset, aims, start.take(open_)))
         _keep(best, open_, candidate, even_first)
         open_ = _open(best, cost_bound, open_, even_first)
         if not len(open_):
@@ -106,12 +106,12 @@ def find_fewest(
     for kick in range(kicks):
         if not len(open_):
             break
-        some, aims = batch.take(open_), objective.take(open_)
+        subset, aims = batch.take(open_), objective.take(open_)
         if kick % 3 == 0:
-            kicked = _eject(some, aims, present.take(open_), kick // 3)
+            kicked = _eject(subset, aims, present.take(open_), kick // 3)
         else:
-            kicked = _kick(some, aims, current.take(open_), kick)
-        candidate = judge(some, aims, improve(some, aims, kicked))
+            kicked = _kick(subset, aims, current.take(open_), kick)
+        candidate = judge(subset, aims, improve(subset, aims, kicked))
         _keep(best, open_, candidate, even_first)
         known = best.take(open_)
         slack = 1.0 + 0.02 * known.cost

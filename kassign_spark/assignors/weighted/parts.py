@@ -60,21 +60,23 @@ def find_parts(batch: PaddedGroups, *, many_at_once: bool = False) -> Parts:
     own_level = np.zeros(batch.capacity.shape)
     open_ = np.arange(len(dominant))
     while len(open_):
-        some, closed, peeled = batch.take(open_), alone[open_], dominant[open_]
-        eligible = some.eligible & ~closed[:, None, :]
-        weight = _rest(some, peeled)
-        level[open_] = find_levels(weight, eligible, some.capacity).level
-        fair = np.where(eligible, (level[open_] * some.capacity)[:, None, :], 0.0).max(axis=2)
-        fair = np.take_along_axis(np.where(eligible.any(axis=2), fair, np.inf), some.class_, 1)
-        above = some.is_there & ~peeled & (some.weight > fair * _ABOVE) & (some.weight > 0)
+        subset, closed, peeled = batch.take(open_), alone[open_], dominant[open_]
+        eligible = subset.eligible & ~closed[:, None, :]
+        weight = _rest(subset, peeled)
+        level[open_] = find_levels(weight, eligible, subset.capacity).level
+        fair = np.where(eligible, (level[open_] * subset.capacity)[:, None, :], 0.0).max(axis=2)
+        fair = np.take_along_axis(np.where(eligible.any(axis=2), fair, np.inf), subset.class_, 1)
+        above = subset.is_there & ~peeled & (subset.weight > fair * _ABOVE) & (subset.weight > 0)
         if many_at_once and above.any():
-            _peel_many(some, weight, eligible, np.flatnonzero(above[0]), dominant, alone, own_level)
+            _peel_many(
+                subset, weight, eligible, np.flatnonzero(above[0]), dominant, alone, own_level
+            )
             if dominant[0, above[0]].all():
                 continue
             break
         first = np.argmax(above, axis=1)
-        member = _member_for(some, eligible, first)
-        may_close = above.any(axis=1) & _may_close(weight, some, eligible, first, member)
+        member = _member_for(subset, eligible, first)
+        may_close = above.any(axis=1) & _may_close(weight, subset, eligible, first, member)
         open_, first, member = open_[may_close], first[may_close], member[may_close]
         dominant[open_, first] = True
         alone[open_, member] = True
@@ -99,9 +101,9 @@ def reach_parts(
     one = ~several
     again = np.flatnonzero(several & (reached.most > bounds.load * CLOSE))
     if len(again):
-        some = batch.take(again)
-        as_one = np.broadcast_to(bounds.load[again][:, None], some.capacity.shape)
-        whole = find_reach(some, as_one, bounds.load[again], kicks)
+        subset = batch.take(again)
+        as_one = np.broadcast_to(bounds.load[again][:, None], subset.capacity.shape)
+        whole = find_reach(subset, as_one, bounds.load[again], kicks)
         lower = whole.most < reached.most[again]
         one[again[lower]] = True
         keep_better(reached, again[lower], whole.take(np.flatnonzero(lower)))

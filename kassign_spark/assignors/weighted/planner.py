@@ -62,9 +62,9 @@ def plan_groups(groups: Sequence[Group], options: PlanOptions) -> list[WeightedP
     weighted = [i for i, weighs in enumerate(has_weight) if weighs]
     rest = [groups[i] if with_counts else _weighted_part(groups[i]) for i in weighted]
     for rows in batches(rest):
-        some = [rest[row] for row in rows]
-        large = len(some[0].weight) > LARGE
-        plans = [plan_large(some[0], options)] if large else plan_small(some, options)
+        chunk = [rest[row] for row in rows]
+        large = len(chunk[0].weight) > LARGE
+        plans = [plan_large(chunk[0], options)] if large else plan_small(chunk, options)
         for row, answer in zip(rows, plans, strict=True):
             answers[weighted[row]] = _with_idle(groups[weighted[row]], answer)
     return [answers[i] for i in range(len(groups))]
@@ -76,12 +76,12 @@ def curves_of(groups: Sequence[Group], effort: str) -> list[list[CurvePoint]]:
     weighted = [i for i, group in enumerate(groups) if (group.weight > 0).any()]
     rest = [_weighted_part(groups[i]) for i in weighted]
     for rows in batches(rest):
-        some = [rest[row] for row in rows]
-        if len(some[0].weight) > LARGE:
-            bounds = group_bounds(some[0])
-            bounds_and_points = [(bounds.bound, curve_large(some[0], bounds))]
+        chunk = [rest[row] for row in rows]
+        if len(chunk[0].weight) > LARGE:
+            bounds = group_bounds(chunk[0])
+            bounds_and_points = [(bounds.bound, curve_large(chunk[0], bounds))]
         else:
-            bounds_and_points = _small_curves(some, effort)
+            bounds_and_points = _small_curves(chunk, effort)
         for row, (bound, points) in zip(rows, bounds_and_points, strict=True):
             curves[weighted[row]] = _curve_of(groups[weighted[row]], bound, points)
     return curves

@@ -72,17 +72,17 @@ def find_reach(
     for start in (_from_owners, _scarcest_first):
         if not len(open_):
             return best
-        some, aims = batch.take(open_), objective.take(open_)
-        candidate = judge(some, aims, improve(some, aims, start(some, aims)))
+        subset, aims = batch.take(open_), objective.take(open_)
+        candidate = judge(subset, aims, improve(subset, aims, start(subset, aims)))
         keep_better(best, open_, candidate)
         open_ = _select_unfinished(batch, level, bound, best, open_)
     current = best.state.copy()
     for kick in range(kicks):
         if not len(open_):
             break
-        some, aims = batch.take(open_), objective.take(open_)
-        kicked = improve(some, aims, kick_members(some, aims, current.take(open_), kick))
-        candidate = judge(some, aims, kicked)
+        subset, aims = batch.take(open_), objective.take(open_)
+        kicked = improve(subset, aims, kick_members(subset, aims, current.take(open_), kick))
+        candidate = judge(subset, aims, kicked)
         keep_better(best, open_, candidate)
         current.put(open_, candidate.state)
         back = open_[candidate.most > best.most[open_] * _WORSE]

@@ -130,11 +130,11 @@ def _take_best_counts(groups: Sequence[Group], batch: PaddedGroups, reached: Bes
     """Apply the optimum of counts where all partitions weigh the same and all members are equal."""
     for row, group in enumerate(groups):
         if counts_decide(group):
-            some = batch.take(np.array([row]))
+            subset = batch.take(np.array([row]))
             owner = np.zeros((1, batch.weight.shape[1]), np.int64)
             owner[0, : len(group.weight)] = best_counts(group)
-            objective = reach(some, np.ones(some.capacity.shape))
-            exact = judge(some, objective, state_of(some, owner))
+            objective = reach(subset, np.ones(subset.capacity.shape))
+            exact = judge(subset, objective, state_of(subset, owner))
             keep_better(reached, np.array([row]), exact._replace(cost=np.array([-1.0])))
 
 

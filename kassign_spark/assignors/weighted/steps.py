@@ -74,8 +74,8 @@ def insert(
         else:
             cost = member_cost(False, load + weight, a, b, c) - member_cost(False, load, a, b, c)
         if objective.counts is not None:
-            some = objective.take(rows)
-            cost += count_cost(some, count + 1) - count_cost(some, count)
+            subset = objective.take(rows)
+            cost += count_cost(subset, count + 1) - count_cost(subset, count)
         if taste is not None:
             cost *= 1 + taste[rows]
         cost += objective.where[rows, partition]
