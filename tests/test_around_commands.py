@@ -80,6 +80,7 @@ def test_a_group_without_a_name_has_no_coordinator(
     assert 'member_id="a"' in said
 
 
+@pytest.mark.slow
 def test_settings_are_checked(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

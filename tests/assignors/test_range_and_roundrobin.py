@@ -83,6 +83,7 @@ def test_the_result_does_not_depend_on_how_the_input_lies(tables: oracle.Tables)
     assert_df_equality(expected, shuffled, ignore_row_order=True)
 
 
+@pytest.mark.slow
 def test_topics_may_come_one_row_a_partition(tables: oracle.Tables) -> None:
     by_partition = tables.topics.select(
         "cluster_id",

@@ -231,6 +231,7 @@ def test_rounds_of_both_types(spark: SparkSession, exact: bool) -> None:
     assert rounds["old"] == {(1, "m0", "revoked"), (2, "m1", "assigned")}
 
 
+@pytest.mark.slow
 def test_listeners_of_both_types(spark: SparkSession) -> None:
     members, topics, owned, target = mixed(spark)
     steps = rebalance(members, topics, owned, target=target)

@@ -76,6 +76,7 @@ def _changed_something(computed: Sequence[Computation]) -> int:
     )
 
 
+@pytest.mark.slow
 def test_ok_holds_without_what_it_does_not_need(computed: dict[str, list[Computation]]) -> None:
     """With some input missing, whatever is still called ok is the answer with all of it."""
     none = np.zeros(0, dtype=np.int64)

@@ -74,6 +74,7 @@ def test_unknown_and_ambiguous_groups(
     assert not (tmp_path / "out" / "vertices").exists()
 
 
+@pytest.mark.slow
 def test_what_a_topic_touches(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ def test_one_group_since_a_time(spark: SparkSession, capsys: Captured) -> None:
     assert (facts["rebalance_count"], facts["hours_not_shown"]) == (3, 1)
 
 
+@pytest.mark.slow
 def test_which_generations_are_not_what_their_assignor_gives(
     spark: SparkSession, tmp_path: Path, capsys: Captured
 ) -> None:

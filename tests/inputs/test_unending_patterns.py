@@ -97,6 +97,7 @@ def test_functions_answer_them_or_name_member_and_pattern(spark: SparkSession) -
     assert balance(builders.owned(spark, []), members.where("false"), None, topics).collect() == []
 
 
+@pytest.mark.slow
 def test_events_are_held_to_the_same(spark: SparkSession) -> None:
     at = {"group_id": "g", "member_id": "C0"}
     members = builders.members(spark, [{**at, "topics": ["aab"], "assignor": "range"}])

@@ -60,6 +60,7 @@ def damaged(
     return _write(broken, tmp_path_factory.mktemp("damaged")), cut + 1
 
 
+@pytest.mark.slow
 def test_history_counts_what_it_cannot_read(
     spark: SparkSession, damaged: tuple[Path, int], tmp_path: Path, capsys: Captured
 ) -> None:

@@ -67,6 +67,7 @@ def test_predict(snapshot: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "of these 12 with something amiss" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_assign(snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["assign", snapshot, "--output", str(tmp_path / "plan"), "--overwrite"]
     assert cli.main([*command, "--json"]) == 1
