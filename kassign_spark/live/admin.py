@@ -5,6 +5,7 @@ import logging
 import queue
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ _BOOTSTRAP_MS = 10_000
 _REQUEST_MS = 30_000
 _OF_CONNECTION = ("security.", "sasl.", "ssl.")
 _GRACE_MS = 1_000
+_LOADING_SECONDS, _PAUSE_SECONDS = 60.0, 0.5
 """Time for the clean-up of kafka-python after its own time is up."""
 _MOST_ANSWER_BYTES = 100_000_000
 """An answer that says it has more is refused before a byte of it is held."""
@@ -125,6 +127,26 @@ def refuse_login(bootstrap_server: str) -> None:
             f"bootstrap server {address!r}: has a login before its @; write host:port (several "
             "with commas), and the login into the client properties file (--command-config)"
         )
+
+
+def list_groups(admin: Any, broker: int) -> list[dict[str, Any]]:
+    """List the groups that a broker coordinates; wait while it loads them, as Java's client does.
+
+    Raises:
+        CoordinatorLoadInProgressError: it still does after a minute.
+    """
+    from kafka.errors import CoordinatorLoadInProgressError
+
+    deadline = time.monotonic() + _LOADING_SECONDS
+    while True:
+        try:
+            groups: list[dict[str, Any]] = admin.list_groups(broker_ids=[broker])
+        except CoordinatorLoadInProgressError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return groups
 
 
 def send(admin: Any, request: Any, **to: int) -> Any:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kassign_spark.live.admin import batches, send
+from kassign_spark.live.admin import batches, list_groups, send
 from kassign_spark.live.consumer_protocol_groups import NOT_ASKED_FOR
 
 _ATTEMPTS = 4
@@ -89,7 +89,7 @@ def stable_groups(
 def _names(admin: Any, broker: int, pending: set[str] | None, reasons: dict[str, str]) -> list[str]:
     """List a broker's classic consumer groups; the reasons get those of other kinds."""
     names = []
-    for group in admin.list_groups(broker_ids=[broker]):
+    for group in list_groups(admin, broker):
         name = group["group_id"]
         kind = (group.get("group_type") or "classic").lower()
         protocol = group["protocol_type"]

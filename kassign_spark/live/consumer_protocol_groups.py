@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.live.admin import batches, send
+from kassign_spark.live.admin import batches, list_groups, send
 
 Row = tuple[Any, ...]
 
@@ -47,7 +47,7 @@ def consumer_group_names(admin: Any, brokers: Sequence[int]) -> dict[int, list[s
     return {
         broker: sorted(
             group["group_id"]
-            for group in admin.list_groups(broker_ids=[broker])
+            for group in list_groups(admin, broker)
             if (group.get("group_type") or "").lower() == CONSUMER
         )
         for broker in brokers

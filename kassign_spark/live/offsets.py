@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kassign_spark.live.admin import batches, send
+from kassign_spark.live.admin import batches, list_groups, send
 
 Row = tuple[Any, ...]
 Partition = tuple[str, int]
@@ -104,9 +104,7 @@ def _read_committed(
         if attempt:
             time.sleep(_PAUSE_SECONDS)
         for broker in brokers:
-            of_broker = sorted(
-                pending & {g["group_id"] for g in admin.list_groups(broker_ids=[broker])}
-            )
+            of_broker = sorted(pending & {g["group_id"] for g in list_groups(admin, broker)})
             for batch in batches(of_broker):
                 for name, answer in _ask_for_commits(admin, broker, batch):
                     error = errors.for_code(answer.error_code)

@@ -95,8 +95,8 @@ def _group_rows(rows: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             "list_number": list_numbers[row["texts"] or "[]"],
             "texts": json.dumps([*texts, "true" if row["is_leader"] else None]),
         }
-    for texts, number in list_numbers.items():
-        yield {"kind": read.SUBSCRIPTION, "list_number": number, "texts": texts}
+    for listed, number in list_numbers.items():
+        yield {"kind": read.SUBSCRIPTION, "list_number": number, "texts": listed}
     for name, row in topics.items():
         yield {"kind": read.TOPIC, "topic": name, "number": row["size"], "texts": row["racks"]}
     for row in rows:

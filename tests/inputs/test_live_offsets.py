@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from kafka import errors
 
+from kassign_spark.live.admin import list_groups
 from kassign_spark.live.offsets import read_offsets
 
 _BUSY, _REFUSED = errors.NotCoordinatorError, errors.GroupAuthorizationFailedError
@@ -15,14 +16,18 @@ _STALE, _HIDDEN = errors.NotLeaderForPartitionError, errors.TopicAuthorizationFa
 class _Admin:
     """Answers of two brokers; group c moves and partition 2 gets a new leader after a first try."""
 
-    def __init__(self) -> None:
+    def __init__(self, loading: int = 0) -> None:
         self._manager = self
+        self.loading = loading
         self.asked: list[tuple[int, Any]] = []
 
     def describe_topics(self, topics: list[str]) -> list[dict[str, Any]]:
         return described(2)
 
     def list_groups(self, broker_ids: list[int]) -> list[dict[str, str]]:
+        if self.loading:
+            self.loading -= 1
+            raise errors.CoordinatorLoadInProgressError
         names = {1: "ab", 2: "c"} if not self.asked else {1: "abc", 2: ""}
         return [{"group_id": name} for name in names[broker_ids[0]]]
 
@@ -90,3 +95,11 @@ def test_what_may_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.partitions["t-3"] == "it has no leader"
     assert "read commits of 2 of 3 groups" in told
     assert "read offsets of 2 of 4 partitions" in told
+
+
+def test_a_broker_that_loads_its_groups_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kassign_spark.live.admin._PAUSE_SECONDS", 0.0)
+    assert [group["group_id"] for group in list_groups(_Admin(loading=3), 1)] == ["a", "b"]
+    monkeypatch.setattr("kassign_spark.live.admin._LOADING_SECONDS", 0.0)
+    with pytest.raises(errors.CoordinatorLoadInProgressError):
+        list_groups(_Admin(loading=3), 1)
