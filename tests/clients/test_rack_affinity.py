@@ -72,7 +72,9 @@ def test_explain_takes_each_answer_that_can_be_drawn_and_no_other() -> None:
     names = [name for name, _ in explained("kafka-go", groups, exchanged)]
     for place, name in enumerate(names):
         if name == "rack-affinity":
-            assert any(run[place] == exchanged[place] for run in runs), groups[place]
+            # Some orders of racks are rare: their answers may come in none of the runs so far.
+            more = [] if any(run[place] == exchanged[place] for run in runs) else [groups[place]]
+            assert not more or exchanged[place] in answers("kafka-go", more * 3_000), groups[place]
     assert names.count("rack-affinity") < _COUNT / 2
 
 
