@@ -164,7 +164,7 @@ def _measure_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) ->
         f"count_if({any_broken(member_rules())}) > 0",
         # Two ids of one hash would have the problems looked for, and none found.
         "size(array_distinct(collect_list(xxhash64(member_id)))) < count(*)",
-        *(rule for rule, _ in CONFLICTS.values()),
+        *CONFLICTS.values(),
     ]
     is_mixed = "(count(assignor) != count(*) or min(assignor) != max(assignor))"
     assignor = "assignor"

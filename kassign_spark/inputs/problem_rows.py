@@ -1,6 +1,7 @@
 """Rows of a table that have no meaning, as problems, and the error that lists every problem."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,7 +9,8 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.rules import Rule, owned_rules, sql_quoted, sql_sentence
-from kassign_spark.schemas import GROUP_KEY, Table
+from kassign_spark.schemas import Table
+from kassign_spark.spark_versions import union_by_name
 
 MAX_LISTED = 20
 """Problems that an error spells out; it counts the others."""
@@ -40,62 +42,78 @@ def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
         SchemaError: columns are missing or of the wrong type.
         InputError: rows break rules; the first ones are spelled out.
     """
-    refuse_problems(broken_rows(table, conform(frame, table), owned_rules()))
+    refuse_problems(list_problems([TableCheck(table, conform(frame, table), owned_rules())]))
 
 
-def to_problems(
-    frame: DataFrame, problem: str, detail: str, about: Sequence[str] = GROUP_KEY
-) -> DataFrame:
-    """Return ``frame`` with the columns of a problem.
+class Problem(NamedTuple):
+    """One problem that rows can have, in SQL over the columns of its ``Check``.
 
-    Args:
-        frame: a row for each problem.
-        problem: its name; empty where a column has it.
-        detail: SQL.
-        about: the columns of a problem that the frame has; to ask it for them would take a server
-            of Spark Connect as long as a small query.
+    It is there where ``is_there`` is true and ``detail`` is not null.
     """
+
+    name: str
+    is_there: str
+    detail: str
+
+
+class Check(NamedTuple):
+    """Rows and the problems to look for: of each row, or of all rows that are equal in ``keys``.
+
+    Attributes:
+        rows: what is looked at, with ``keys``.
+        keys: the columns of the rows that a problem names.
+        problems: what is looked for.
+        values: aggregates by their name, in SQL; None: each row is looked at by itself.
+    """
+
+    rows: DataFrame
+    keys: Sequence[str]
+    problems: Sequence[Problem]
+    values: Mapping[str, str] | None = None
+
+
+class TableCheck(NamedTuple):
+    """The rows of a conforming table, each of which is held to the table's rules."""
+
+    table: Table
+    rows: DataFrame
+    rules: Sequence[Rule]
+
+
+def list_problems(checks: Iterable[Check | TableCheck]) -> DataFrame:
+    """List the problems that the checks find: the columns of a problem; runs no job."""
+    return union_by_name([_problems_of(check) for check in checks])
+
+
+def _problems_of(check: Check | TableCheck) -> DataFrame:
+    if isinstance(check, TableCheck):
+        names = check.table.columns.names
+        check = Check(check.rows, names, [_broken(check.table, rule) for rule in check.rules])
+    rows = check.rows
+    if check.values is not None:
+        aggregates = (F.expr(f"{value} as {name}") for name, value in check.values.items())
+        rows = rows.groupBy(*check.keys).agg(*aggregates)
+    cases = ", ".join(
+        f"if({problem.is_there}, named_struct('problem', '{problem.name}', 'detail', "
+        f"{problem.detail}), null)"
+        for problem in check.problems
+    )
+    listed = rows.selectExpr(*check.keys, f"inline(array_compact(array({cases})))")
     types = {"partition": "bigint"}
+    # The frame is not asked for its columns: that takes a server as long as a small query.
     columns = (
-        f"cast({name if name in about else 'null'} as {types.get(name, 'string')}) as {name}"
+        f"cast({name if name in check.keys else 'null'} as {types.get(name, 'string')}) as {name}"
         for name in PROBLEM[:5]
     )
-    named = f"'{problem}' as problem" if problem else "problem"
-    return frame.selectExpr(*columns, named, f"{detail} as detail")
+    return listed.where("detail is not null").selectExpr(*columns, "problem", "detail")
 
 
-def broken_rows(table: Table, frame: DataFrame, rules: list[Rule]) -> DataFrame:
-    """List the rows of a conforming table that break rules: the columns of a problem."""
+def _broken(table: Table, rule: Rule) -> Problem:
     names = table.columns.names
     keys = [column for column in ("group_id", "member_id", "topic") if column in names]
     named = ", ".join(
         f"if({column} is null, '', concat(' {column}=', {sql_quoted(column)}))" for column in keys
     )
     place = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
-    cases = []
-    for rule in rules:
-        about = f"table {table.name}, column {rule.column}: {{}}{{}}: {{}}"
-        detail = sql_sentence(about, rule.value, place, rule.advice)
-        problem = f"named_struct('problem', '{rule.problem}', 'detail', {detail})"
-        cases.append(f"if({rule.broken}, {problem}, null)")
-    found_in_row = f"inline(array_compact(array({', '.join(cases)})))"
-    return to_problems(frame.selectExpr("*", found_in_row), "", "detail", names)
-
-
-def given_differently(
-    topics: DataFrame, column: str, problem: str, values: Sequence[str], unit: str = ""
-) -> DataFrame:
-    """List topics that are given with two values of a column: the columns of a problem.
-
-    ``values`` is SQL over the ``least`` and the ``most``.
-    """
-    ranges = topics.groupBy("cluster_id", "topic").agg(
-        F.min(column).alias("least"), F.max(column).alias("most")
-    )
-    detail = sql_sentence(
-        f"table topics, column {column}: topic {{}} is given with {{}} and with {{}}{unit}: "
-        "give each topic once",
-        sql_quoted("topic"),
-        *values,
-    )
-    return to_problems(ranges.where("least < most"), problem, detail, ("cluster_id", "topic"))
+    about = f"table {table.name}, column {rule.column}: {{}}{{}}: {{}}"
+    return Problem(rule.problem, rule.broken, sql_sentence(about, rule.value, place, rule.advice))

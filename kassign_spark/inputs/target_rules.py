@@ -1,13 +1,16 @@
-"""Rules for the last target of groups of the new protocol, and for topic ids."""
+"""Rules for topic ids, and for regexes and the last target of groups of the new protocol."""
+
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.inputs.input_tables import Inputs
-from kassign_spark.inputs.problem_rows import broken_rows, given_differently, to_problems
+from kassign_spark.inputs.problem_rows import Check, Problem, TableCheck
 from kassign_spark.inputs.regexes import REGEX_PROBLEM, with_regex_problems
 from kassign_spark.inputs.rules import (
     CONSUMER,
+    IS_CONSUMER_GROUP,
     Rule,
     any_broken,
     is_consumer_group,
@@ -18,10 +21,8 @@ from kassign_spark.inputs.rules import (
 )
 from kassign_spark.limits import MEMBERS_OF_A_GROUP
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, TARGET, TOPICS
-from kassign_spark.spark_versions import union_by_name
 
 _TOPIC_ID = r"\A[A-Za-z0-9_-]{22}\z"
-_PARTITION_KEY = [*GROUP_KEY, "topic", "partition"]
 
 
 def target_rules() -> list[Rule]:
@@ -92,74 +93,80 @@ def suspect_key(kind: str, hashed: str) -> str:
     return f"named_struct('kind', '{kind}', 'hashed', {hashed})"
 
 
-def _target_problems(target: DataFrame, members: DataFrame) -> DataFrame:
-    """Find what no single row of a target shows: the columns of a problem.
-
-    Rows of groups that are not of group_type consumer, positions given twice, partitions given
-    twice.
-    """
-    types = members.groupBy(*GROUP_KEY).agg(F.bool_or(is_consumer_group()).alias("is_consumer"))
-    foreign = (
-        target.groupBy(*GROUP_KEY)
-        .agg(F.count("*").alias("rows"))
-        .join(types, on=list(GROUP_KEY), how="inner")
-        .where(~F.col("is_consumer"))
-    )
-    twice = target.groupBy(*GROUP_KEY, "member_id", "position").agg(F.count("*").alias("rows"))
-    twice = twice.where((F.col("rows") > 1) & F.col("position").isNotNull())
-    shared = target.groupBy(*_PARTITION_KEY).agg(F.count("*").alias("rows"))
-    problems = [
-        to_problems(
-            foreign,
-            "target_of_classic_group",
-            sql_sentence(
-                f"table target, column group_id: {{}} is not of group_type {CONSUMER} in members: "
-                "only such groups have one",
-                sql_quoted("group_id"),
-            ),
-        ),
-        to_problems(
-            twice,
-            "position_twice",
-            sql_sentence(
-                "table target, column position: {} appears {} times for member {} of group {}: "
-                "give each place in a member's list once",
-                "position",
-                "rows",
-                sql_quoted("member_id"),
-                sql_quoted("group_id"),
-            ),
-            (*GROUP_KEY, "member_id"),
-        ),
-        to_problems(
-            shared.where("rows > 1"),
-            "target_twice",
-            sql_sentence(
-                "table target, column partition: {}-{} appears {} times of group {}: "
-                "the coordinator gives a partition to one member",
-                "topic",
-                "partition",
-                "rows",
-                sql_quoted("group_id"),
-            ),
-            _PARTITION_KEY,
-        ),
-    ]
-    return union_by_name(problems)
-
-
-def consumer_problems(inputs: Inputs, members: DataFrame) -> list[DataFrame]:
-    """List what is wrong with regexes of members, topic ids and a target: columns of a problem."""
-    problems = []
+def consumer_checks(inputs: Inputs) -> list[Check | TableCheck]:
+    """Return the checks of regexes of members, of topic ids and of the target."""
+    members, topics, target = inputs.members, inputs.topics, inputs.target
+    checks: list[Check | TableCheck] = []
     if inputs.has_regexes:
-        problems.append(broken_rows(MEMBERS, with_regex_problems(members), regex_rules()))
-    if "topic_id" in inputs.topics.columns:
-        details = [sql_quoted("least"), sql_quoted("most")]
-        problems.append(broken_rows(TOPICS, inputs.topics, topic_id_rules()))
-        problems.append(
-            given_differently(inputs.topics, "topic_id", "differing_topic_ids", details)
-        )
-    if inputs.target is not None:
-        problems.append(broken_rows(TARGET, inputs.target, target_rules()))
-        problems.append(_target_problems(inputs.target, inputs.members))
-    return problems
+        checks.append(regex_check(members.where(IS_CONSUMER_GROUP)))
+    if "topic_id" in topics.columns:
+        checks.append(TableCheck(TOPICS, topics, topic_id_rules()))
+        checks.append(differing_check(topics, "topic_id", "differing_topic_ids", sql_quoted))
+    if target is not None:
+        types = members.groupBy(*GROUP_KEY).agg(F.bool_or(is_consumer_group()).alias("is_consumer"))
+        of_classic = target.join(types, on=list(GROUP_KEY)).where("not is_consumer")
+        rows = {"rows": "count(*)"}
+        checks += [
+            TableCheck(TARGET, target, target_rules()),
+            Check(of_classic, GROUP_KEY, [_TARGET_OF_CLASSIC_GROUP], rows),
+            Check(target, [*GROUP_KEY, "member_id", "position"], [_POSITION_TWICE], rows),
+            Check(target, [*GROUP_KEY, "topic", "partition"], [_TARGET_TWICE], rows),
+        ]
+    return checks
+
+
+def regex_check(members: DataFrame) -> TableCheck:
+    """Look for regexes that the broker refuses."""
+    return TableCheck(MEMBERS, with_regex_problems(members), regex_rules())
+
+
+def differing_check(
+    topics: DataFrame, column: str, problem: str, show: Callable[[str], str] = str, unit: str = ""
+) -> Check:
+    """Look for topics that are given with two values of a column; ``show`` writes one in SQL."""
+    detail = sql_sentence(
+        f"table topics, column {column}: topic {{}} is given with {{}} and with {{}}{unit}: "
+        "give each topic once",
+        sql_quoted("topic"),
+        show("least"),
+        show("most"),
+    )
+    values = {"least": f"min({column})", "most": f"max({column})"}
+    return Check(
+        topics, ("cluster_id", "topic"), [Problem(problem, "least < most", detail)], values
+    )
+
+
+_TARGET_OF_CLASSIC_GROUP = Problem(
+    "target_of_classic_group",
+    "true",
+    sql_sentence(
+        f"table target, column group_id: {{}} is not of group_type {CONSUMER} in members: "
+        "only such groups have one",
+        sql_quoted("group_id"),
+    ),
+)
+_POSITION_TWICE = Problem(
+    "position_twice",
+    "rows > 1 and position is not null",
+    sql_sentence(
+        "table target, column position: {} appears {} times for member {} of group {}: "
+        "give each place in a member's list once",
+        "position",
+        "rows",
+        sql_quoted("member_id"),
+        sql_quoted("group_id"),
+    ),
+)
+_TARGET_TWICE = Problem(
+    "target_twice",
+    "rows > 1",
+    sql_sentence(
+        "table target, column partition: {}-{} appears {} times of group {}: "
+        "the coordinator gives a partition to one member",
+        "topic",
+        "partition",
+        "rows",
+        sql_quoted("group_id"),
+    ),
+)

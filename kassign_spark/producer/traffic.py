@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.errors import InputError
 from kassign_spark.groups.input_counts import fold_topics
-from kassign_spark.inputs.problem_rows import broken_rows, refuse_problems
+from kassign_spark.inputs.problem_rows import TableCheck, list_problems, refuse_problems
 from kassign_spark.inputs.rules import Rule, rules_of_topics
 from kassign_spark.producer.partitioner import placed_conforming
 from kassign_spark.results import to_result
@@ -47,7 +47,7 @@ def partition_traffic(
     form = topics_table(topics)
     check_same_clusters([(form, topics), (SHARES, shares)])
     known = conform(topics, form)
-    refuse_problems(broken_rows(form, known, _ranges(topics)))
+    refuse_problems(list_problems([TableCheck(form, known, _ranges(topics))]))
     sizes = fold_topics(known, bad_row="false").where("num_partitions > 0")
     placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
     in_topic = [CLUSTER_ID, "topic"]

@@ -18,7 +18,7 @@ from kassign_spark.expressions import (
 )
 from kassign_spark.groups.numbers import Longs, find, key
 from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, TaskTable
-from kassign_spark.inputs.problem_rows import to_problems
+from kassign_spark.inputs.problem_rows import Check, Problem
 from kassign_spark.inputs.rules import CONSUMER, is_consumer_group, sql_sentence
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import GROUP_KEY
@@ -37,8 +37,8 @@ def _ordered_by_hash() -> Column:
     return named & ~is_consumer_group()
 
 
-def lost_orders(members: DataFrame) -> DataFrame:
-    """Find the groups of the sticky assignors in whose map of members a bucket is crowded.
+def order_check(members: DataFrame) -> Check:
+    """Look for groups of the sticky assignors in whose map of members a bucket is crowded.
 
     Such a bucket becomes a tree, or makes its table double early; the order in which the client
     then visits members is another than here, and with it which members keep one partition more.
@@ -48,7 +48,7 @@ def lost_orders(members: DataFrame) -> DataFrame:
         members: ``schemas.MEMBERS``, conforming; groups that name no assignor count as sticky.
 
     Returns:
-        The columns of a problem, `hash_order_not_reproduced`; one row per group.
+        The check for `hash_order_not_reproduced`; one row per group.
     """
     group = Window.partitionBy(*GROUP_KEY)
     put = group.orderBy("member_seq", java_string_order(F.col("member_id")))
@@ -74,7 +74,7 @@ def lost_orders(members: DataFrame) -> DataFrame:
         "the members is not reproduced, so which of them keep one partition more may differ",
         "bucket_size",
     )
-    return to_problems(buckets, "hash_order_not_reproduced", detail)
+    return Check(buckets, GROUP_KEY, [Problem("hash_order_not_reproduced", "true", detail)])
 
 
 def describe_order(ids: str, more: str) -> str:

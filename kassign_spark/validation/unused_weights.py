@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.groups.input_counts import fold_topics
 from kassign_spark.inputs.input_tables import conform_inputs
-from kassign_spark.inputs.problem_rows import to_problems
+from kassign_spark.inputs.problem_rows import Check, Problem, list_problems
 from kassign_spark.inputs.rules import sql_sentence
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
@@ -39,13 +39,9 @@ def find_unused(weights: DataFrame, members: DataFrame, topics: DataFrame) -> Da
     named = weights.where("group_id is not null")
     of_nobody = named.join(groups, on=list(GROUP_KEY), how="left_anti")
     about = (*GROUP_KEY, "topic", "partition")
-    return to_problems(
-        beyond, "weight_of_unknown_partition", f"coalesce({only}, {missing})", about
-    ).unionByName(
-        to_problems(
-            of_nobody,
-            "weight_of_unknown_group",
-            sql_sentence(f"the table members does not have the group; {passed}"),
-            about,
-        )
+    of_partition = Problem("weight_of_unknown_partition", "true", f"coalesce({only}, {missing})")
+    no_group = sql_sentence(f"the table members does not have the group; {passed}")
+    of_group = Problem("weight_of_unknown_group", "true", no_group)
+    return list_problems(
+        [Check(beyond, about, [of_partition]), Check(of_nobody, about, [of_group])]
     )

@@ -5,7 +5,6 @@ from collections.abc import Collection
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.conforming import (
     check_same_clusters,
     conform,
@@ -16,27 +15,24 @@ from kassign_spark.groups.task_sizes import tasks_of
 from kassign_spark.inputs.checks import (
     TOO_LARGE,
     assignor_problem,
+    conflict_check,
     describe_duplicate,
-    group_conflicts,
-    row_refusals,
-    too_large,
-    unknown_assignors,
+    describe_too_large,
+    row_checks,
+    vote_check,
 )
 from kassign_spark.inputs.input_tables import Inputs, conform_inputs, resolve_topics
-from kassign_spark.inputs.problem_rows import PROBLEM, broken_rows, to_problems
-from kassign_spark.inputs.regexes import with_regex_problems
+from kassign_spark.inputs.problem_rows import PROBLEM, Check, Problem, list_problems
 from kassign_spark.inputs.rules import (
-    IS_CONSUMER_GROUP,
     sql_quoted,
     sql_sentence,
     sql_text,
 )
-from kassign_spark.inputs.target_rules import regex_rules
+from kassign_spark.inputs.target_rules import regex_check
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.sessions import cores
-from kassign_spark.spark_versions import union_by_name
-from kassign_spark.validation.member_order import describe_order, lost_orders
+from kassign_spark.validation.member_order import describe_order, order_check
 from kassign_spark.validation.tasks import found_in_tasks
 from kassign_spark.validation.unused_weights import find_unused
 
@@ -104,24 +100,27 @@ def validate(
 
 def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> DataFrame:
     """Look at rows and topics one by one, and at whole groups in tasks."""
-    problems = [
-        row_refusals(inputs),
-        group_conflicts(inputs.members),
-        *_list_refused_members(inputs, assignors),
-        _find_repeated(inputs.members),
-        _idle_patterns(inputs.members),
-        lost_orders(inputs.members),
-        _with_details(found_in_tasks(inputs, tasks), assignors),
+    checks = [
+        *row_checks(inputs),
+        conflict_check(inputs.members),
+        _repetition_check(inputs.members),
+        _pattern_check(inputs.members),
+        order_check(inputs.members),
+        _check_in_tasks(found_in_tasks(inputs, tasks), assignors),
     ]
+    if assignors is not None:
+        checks.append(vote_check(inputs.members))
+    if inputs.has_regexes:
+        checks.append(regex_check(inputs.members))
     # A few rows from each of many parts: no task for every part.
-    return union_by_name(problems).coalesce(cores(inputs.members.sparkSession))
+    return list_problems(checks).coalesce(cores(inputs.members.sparkSession))
 
 
-def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> DataFrame:
+def _check_in_tasks(problems: DataFrame, assignors: Collection[str] | None) -> Check:
     """Put what tasks found into words."""
-    of_problem = {
+    details = {
         "duplicate_member": describe_duplicate("number"),
-        **dict(too_large(problem, "number") for problem in TOO_LARGE),
+        **{problem: describe_too_large(problem, "number") for problem in TOO_LARGE},
         **{problem: _describe_left_out(problem, "number", "numbers[0]") for problem in _LEFT_OUT},
         "duplicate_group_instance_id": _describe_instance("text", "texts", "size(numbers) > 0"),
         "owned_partition_missing": _describe_missing_partition(
@@ -134,38 +133,29 @@ def _with_details(problems: DataFrame, assignors: Collection[str] | None) -> Dat
     }
     if assignors is not None:
         # One row per group has its assignors; here they are judged.
-        of_problem["assignor_unusable"] = assignor_problem("texts", assignors)
-    cases = " ".join(f"when '{name}' then {detail}" for name, detail in of_problem.items())
-    sentences = problems.selectExpr("*", f"case problem {cases} end as detail")
-    return to_problems(sentences.where("detail is not null"), "", "detail", PROBLEM)
+        details["assignor_unusable"] = assignor_problem("texts", assignors)
+    named = [Problem(name, f"problem = '{name}'", detail) for name, detail in details.items()]
+    return Check(problems, PROBLEM[:5], named)
 
 
-def _list_refused_members(inputs: Inputs, assignors: Collection[str] | None) -> list[DataFrame]:
-    """Return the problems for which the new protocol refuses a member, row by row."""
-    problems = []
-    if assignors is not None:
-        members = inputs.members.where(IS_CONSUMER_GROUP)
-        problems.append(unknown_assignors(members, COORDINATOR_ASSIGNORS))
-    if inputs.has_regexes:
-        problems.append(broken_rows(MEMBERS, with_regex_problems(inputs.members), regex_rules()))
-    return problems
-
-
-def _find_repeated(members: DataFrame) -> DataFrame:
-    again = F.expr("filter(topics, (topic, i) -> array_position(topics, topic) <= i)")
-    repeated = members.select(
-        *GROUP_KEY, "member_id", F.explode(F.array_distinct(again)).alias("topic")
+def _repetition_check(members: DataFrame) -> Check:
+    again = "filter(topics, (topic, i) -> array_position(topics, topic) <= i)"
+    repeated = members.selectExpr(
+        *GROUP_KEY, "member_id", f"explode(array_distinct({again})) as topic"
     )
     detail = sql_text("the member lists the topic more than once; it counts once")
-    return to_problems(repeated, "topic_listed_twice", detail, (*GROUP_KEY, "member_id", "topic"))
+    problem = Problem("topic_listed_twice", "true", detail)
+    return Check(repeated, (*GROUP_KEY, "member_id", "topic"), [problem])
 
 
-def _idle_patterns(members: DataFrame) -> DataFrame:
-    idle = members.where("topics_pattern IS NULL AND size(topics) = 0").where(
-        "pattern IS NOT NULL AND group_id IS NOT NULL AND member_id IS NOT NULL"
+def _pattern_check(members: DataFrame) -> Check:
+    """Look for patterns that no topic matches."""
+    idle = members.where("topics_pattern is null and size(topics) = 0").where(
+        "pattern is not null and group_id is not null and member_id is not null"
     )
     detail = sql_sentence("no topic matches {} as a whole", sql_quoted("pattern"))
-    return to_problems(idle, "pattern_without_match", detail, (*GROUP_KEY, "member_id"))
+    problem = Problem("pattern_without_match", "true", detail)
+    return Check(idle, (*GROUP_KEY, "member_id"), [problem])
 
 
 def _describe_left_out(problem: str, subscribers: str, owned: str) -> str:
