@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from kassign_spark.groups.batch import Batch, Claims, claims_of
@@ -90,7 +89,6 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
     subscribed, set_topic, set_start = sets_of(
         group[rows[SUBSCRIPTION]], listed_name.code, list_start, topic_keys
     )
-    hashes = table["list_number"].to_numpy()
     texts = parse_texts(table["texts"], members, _LIST)
     texts_of_members = names(pa.chunked_array([texts.flatten()], pa.string()), java_order=True)
     width = len(texts.flatten()) // len(members) if len(members) else _TEXTS
@@ -117,7 +115,7 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
         regex=regex,
         client=client,
         is_leader=leader > 0,
-        subscription=_lists_of(group, hashes, members, rows[SUBSCRIPTION]),
+        subscription=_lists_of(group, table["list_number"].to_numpy(), members, rows[SUBSCRIPTION]),
         list_topics=listed_name.code,
         list_start=list_start,
         subscribed=subscribed,
@@ -142,16 +140,12 @@ def read_kinds(table: pa.Table, kinds: Sequence[int]) -> KindRows:
     return KindRows(batch, claims, of_kinds)
 
 
-def _lists_of(group: Longs, hashes: npt.NDArray[np.int64], members: Longs, lists: Longs) -> Longs:
-    """Find each member's list by the hash that Spark has given both."""
-    rows = np.concatenate((lists, members))
-    code = np.unique(hashes[rows], return_inverse=True)[1]
-    of_list, of_member = np.split(key(group[rows], code), [len(lists)])
+def _lists_of(group: Longs, list_number: Longs, members: Longs, lists: Longs) -> Longs:
+    """Find each member's list by its number."""
+    of_list = key(group[lists], list_number[lists])
     sorted_lists = np.argsort(of_list)
-    of_list = of_list[sorted_lists]
-    if (np.diff(of_list) == 0).any():
-        raise AssertionError("two subscriptions of one group have the same 64-bit hash")
-    return sorted_lists[find(of_list, of_member)]
+    of_member = key(group[members], list_number[members])
+    return sorted_lists[find(of_list[sorted_lists], of_member)]
 
 
 def sets_of(

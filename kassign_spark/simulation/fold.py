@@ -7,6 +7,7 @@ from kassign_spark.groups.read import CLAIM, SUBSCRIPTION
 from kassign_spark.groups.rows import (
     OF_CLIENTS,
     member_rows,
+    number_lists,
     regex_rows,
     rows,
     target_rows,
@@ -56,9 +57,7 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
         members = members.join(group_keys, on=_KEYS, how="left_semi")
         owned = None if owned is None else owned.join(group_keys, on=_KEYS, how="left_semi")
         target = None if target is None else target.join(group_keys, on=_KEYS, how="left_semi")
-    # A hash runs on from column to column: the size says where the list ends, or that it is null.
-    code = F.xxhash64(F.size("topics"), "topics", F.isnull("topics_pattern"), "topics_pattern")
-    members = members.withColumn("list_number", code)
+    members = number_lists(members, "topics", "topics_pattern")
     subscriptions = members.select(*_KEYS, "list_number", "topics", "topics_pattern").distinct()
     # Not of_groups: what is planned for it would be planned, and run, for each of these again.
     own = events.frame.where("NOT is_topic")

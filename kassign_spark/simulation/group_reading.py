@@ -43,13 +43,13 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         group.regexes[regex] = _texts(matching) or ()
     for group, topic, size, racks, topic_id in rows(TOPIC, "topic", "number", "texts", "member_id"):
         group.topics[topic] = Topic(size, None if racks is None else json.loads(racks), topic_id)
-    declared = list(rows(SUBSCRIPTION, "list_number", "topic", "texts"))
     subscriptions = {
-        (id(group), code): (_texts(listed), pattern) for group, code, pattern, listed in declared
+        (id(group), list_number): (_texts(listed), pattern)
+        for group, list_number, pattern, listed in rows(
+            SUBSCRIPTION, "list_number", "topic", "texts"
+        )
     }
-    if len(subscriptions) < len(declared):
-        raise AssertionError("two subscriptions of one group have the same 64-bit hash")
-    for group, member_id, generation, seq, code, texts, group_type in rows(
+    for group, member_id, generation, seq, list_number, texts, group_type in rows(
         MEMBER, "member_id", "number", "place", "list_number", "texts", "topic"
     ):
         # A sweep has the texts of ``rows.fold``, which leaves out those that no member has.
@@ -57,7 +57,7 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         instance, rack, assignor, regex, client, leads = texts_of_member
         group.consumer |= group_type == CONSUMER
         votes: Texts = () if group.consumer and assignor is None else (assignor,)
-        listed, pattern = subscriptions[id(group), code]
+        listed, pattern = subscriptions[id(group), list_number]
         member = Member(
             member_id,
             instance,

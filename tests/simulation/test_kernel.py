@@ -5,7 +5,6 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from kassign_spark.simulation.group_reading import read_groups
@@ -42,14 +41,6 @@ def test_the_order_of_rows_and_the_other_groups_change_nothing(seed: int) -> Non
     for rest in range(3):
         apart += _rows(simulate_arrow(table.filter(number % 3 == rest)))
     assert apart == together
-
-
-def test_lists_of_one_hash_are_refused() -> None:
-    table = task_table(*history(0).tables())
-    place = table.schema.get_field_index("list_number")
-    same = table.set_column(place, "list_number", pa.array([0] * len(table), pa.int64()))
-    with pytest.raises(AssertionError, match="have the same 64-bit hash"):
-        read_groups(same)
 
 
 def test_every_kind_and_reason_is_met() -> None:
