@@ -17,9 +17,6 @@ ONE_FOLD_BYTES = 1 << 24
 ONE_FOLD_EDGES = 2_000_000
 """The same for pairs of a member and a topic of its list, where they are needed one by one."""
 
-ONE_GROUP_BYTES = 1 << 25
-"""Up to which one task reads the tables of a single group: sooner than they are shuffled."""
-
 
 def tasks_of(*tables: DataFrame | None) -> int:
     """Return the number of tasks for tables of a call, which have ``GROUP_KEY``; None: absent.
