@@ -113,7 +113,7 @@ def _explain_error(error: BaseException) -> str:
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in _REQUIREMENTS:
         return f"{error.name} is not installed: pip install {_REQUIREMENTS[error.name]}"
-    from kassign_spark.spark_errors import SparkError, spark_message
+    from kassign_spark.spark.spark_errors import SparkError, spark_message
 
     if isinstance(error, SparkError):
         return f"Spark: {spark_message(error)}"

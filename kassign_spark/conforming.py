@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 from kassign_spark.client_libraries import CLIENT_OF_ASSIGNOR, KAFKAJS_PROTOCOL
 from kassign_spark.errors import SchemaError
 from kassign_spark.schemas import CLUSTER_ID, TOPIC_PARTITIONS, TOPICS, Table
-from kassign_spark.workers import check_workers
+from kassign_spark.spark.workers import check_workers
 
 _OTHER_NAMES = {
     "cluster_id": "cluster clustername",

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
     _parse_datatype_string,
 )
 
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 
 _MOST_ROWS = 500
 _ALIKE = (StringType, BinaryType, BooleanType, DoubleType, IntegralType)

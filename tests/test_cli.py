@@ -19,7 +19,7 @@ from kassign_spark.commands import COMMANDS
 from kassign_spark.commands.assign_lines import lines as assign_lines
 from kassign_spark.commands.common import Outcome, announced
 from kassign_spark.errors import InputError
-from kassign_spark.spark_errors import SparkError
+from kassign_spark.spark.spark_errors import SparkError
 from tests.small_fleet import MEMBERS, write_small_fleet
 
 _PLAN = """\
@@ -361,8 +361,8 @@ def test_bad_input_leaves_nothing(spark: SparkSession, refused: Any, tmp_path: P
     bad = write_small_fleet(tmp_path / "nobody", owned=nobody)
     for command in (("assign", str(bad)), ("diff", str(bad), str(bad))):
         assert refused(*command, "--output", str(output)) == (
-            'table owned, column member_id: "" (at group_id="g" member_id="" topic="t0"): every '
-            "row needs a member_id, not null or empty"
+            'table owned, column member_id: "" (at group_id="g" member_id="" topic="t0" '
+            "partition=0): every row needs a member_id, not null or empty"
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad", "gap", "nobody"]
 

@@ -15,9 +15,9 @@ from kassign_spark.graph.components import connected_components
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.paths import ROUNDS, Paths
 from kassign_spark.inputs.input_tables import conform_inputs
-from kassign_spark.iteration import Budget, Round
 from kassign_spark.plans.assign import assign_on_paths
 from kassign_spark.settings import Settings
+from kassign_spark.spark.iteration import Budget, Round
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups, to_tables
 from tests.oracles.optimal import Optimum, least_cost
 from tests.test_graph import needs_graphframes

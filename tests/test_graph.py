@@ -14,9 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from kassign_spark.errors import NotConvergedError, SettingsError
 from kassign_spark.graph import components as graph
 from kassign_spark.graph.components import connected_components
-from kassign_spark.iteration import Budget
 from kassign_spark.settings import Settings
-from kassign_spark.spark_versions import GRAPHFRAMES_PACKAGE
+from kassign_spark.spark.iteration import Budget
+from kassign_spark.spark.spark_versions import GRAPHFRAMES_PACKAGE
 
 IN_ROUNDS = Settings(use_graphframes=False)
 SEED = 77

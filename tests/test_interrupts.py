@@ -16,7 +16,7 @@ import pytest
 from kassign_spark import cli, interrupts
 from kassign_spark.commands.common import Outcome
 from kassign_spark.errors import KassignError
-from kassign_spark.sessions import Py4JError
+from kassign_spark.spark.sessions import Py4JError
 from tests.small_fleet import write_small_fleet
 
 _ROOT = Path(__file__).parents[1]

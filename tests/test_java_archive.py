@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import cli
 from kassign_spark.errors import KassignError
-from kassign_spark.java import archive_options, archive_path
+from kassign_spark.launch.java import archive_options, archive_path
 
 _USES = """
 import sys
-from kassign_spark.session import open_session
+from kassign_spark.launch.session import open_session
 from pyspark import SparkContext
 with open_session(*sys.argv[1:]) as spark:
     maps = open(f"/proc/{SparkContext._gateway.proc.pid}/maps").read()

@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import NotConvergedError
-from kassign_spark.iteration import Budget, Round, converge, settle
+from kassign_spark.spark.iteration import Budget, Round, converge, settle
 
 
 def _plan(frame: DataFrame) -> tuple[int, int]:

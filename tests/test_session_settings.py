@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kassign_spark.session import LOCAL_DEFAULTS, SMALL_DEFAULTS, local_settings
-from kassign_spark.small_inputs import SMALL_BYTES, SMALL_PARTITIONS, are_small
+from kassign_spark.launch.session import LOCAL_DEFAULTS, SMALL_DEFAULTS, local_settings
+from kassign_spark.launch.small_inputs import SMALL_BYTES, SMALL_PARTITIONS, are_small
 
 
 def _folder(path: Path, size: int) -> str:

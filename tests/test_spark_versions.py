@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.inputs.linear import match_each
 from kassign_spark.inputs.regexes import _matching, _problems
-from kassign_spark.spark_versions import (
+from kassign_spark.spark.spark_versions import (
     _by_pandas,
     _from_rows,
     _reflect_in_sum,

@@ -25,7 +25,7 @@ from kassign_spark.schemas import (
     TARGET,
     TOPICS,
 )
-from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.spark.spark_errors import SparkError, spark_message
 from kassign_spark.tables import output_folder
 from kassign_spark.tables.local_files import LocalFiles
 from kassign_spark.tables.snapshots import (

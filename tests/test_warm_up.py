@@ -6,12 +6,12 @@ import sys
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark import warm_up
+from kassign_spark.launch import warm_up
 from tests.query_counter import counting
 
 _COMMAND_SESSION = """
 import time
-from kassign_spark.session import open_session
+from kassign_spark.launch.session import open_session
 
 with open_session() as spark:
     tracker, ended = spark.sparkContext.statusTracker(), time.monotonic() + 60
@@ -23,7 +23,7 @@ with open_session() as spark:
 
 _KERNELS = """
 import sys
-from kassign_spark import warm_up
+from kassign_spark.launch import warm_up
 
 print("kassign_spark.assignors.in_tasks" in sys.modules, list(warm_up._import_kernels([])))
 print("kassign_spark.assignors.in_tasks" in sys.modules)

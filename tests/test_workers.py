@@ -12,8 +12,8 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kassign_spark import workers
-from kassign_spark.spark_errors import spark_message
+from kassign_spark.spark import workers
+from kassign_spark.spark.spark_errors import spark_message
 from tests.interpreters import interpreter_of
 from tests.java import SHORT_LIVED
 

@@ -23,10 +23,10 @@ from kassign_spark.groups.numbers import place_in_run, starts
 from kassign_spark.groups.paths import ROUNDS
 from kassign_spark.groups.read import CLAIM, MEMBER, ROWS, SUBSCRIPTION, TOPIC, read_batch
 from kassign_spark.groups.rows import all_rows, rows_of_kind
-from kassign_spark.iteration import Budget, OnRound
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.iteration import Budget, OnRound
+from kassign_spark.spark.spark_versions import union_by_name
 
 _MOST_PARTITIONS = 500_000
 """Size of a slice: small enough that slices weigh little beside a task and tasks fill evenly."""

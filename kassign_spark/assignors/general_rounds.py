@@ -27,10 +27,10 @@ from kassign_spark.groups.large_classes import CLASS_KEY, EDGE_KEY, Classes, top
 from kassign_spark.groups.large_rack_classes import split_by_racks
 from kassign_spark.groups.paths import ROUNDS, ROUNDS_AND_GRAPHFRAMES
 from kassign_spark.groups.rows import tasks_for
-from kassign_spark.iteration import Budget, OnRound, materialize, settle
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
-from kassign_spark.spark_versions import to_arrow
+from kassign_spark.spark.iteration import Budget, OnRound, materialize, settle
+from kassign_spark.spark.spark_versions import to_arrow
 
 _PARTITION_KEY = (*GROUP_KEY, "topic", "partition")
 

@@ -9,9 +9,9 @@ from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics
 from kassign_spark.groups.rack_use import rack_use
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark.iteration import materialize
 
 BYTES_OF_A_PARTITION = 160
 BYTES_OF_A_PAIR = 400

@@ -10,9 +10,9 @@ from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
 from kassign_spark.assignors.one_task import assign_in_tasks
 from kassign_spark.assignors.sizes import split_by_size
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.iteration import Round
 from kassign_spark.settings.computing import Settings
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.iteration import Round
+from kassign_spark.spark.spark_versions import union_by_name
 
 _log = logging.getLogger(__name__)
 

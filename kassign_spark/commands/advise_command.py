@@ -14,8 +14,8 @@ from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, not_shown, plural, printable, written
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import read_snapshot
 from kassign_spark.whatif.advise import advise
 

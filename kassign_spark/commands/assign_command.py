@@ -28,7 +28,6 @@ from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
-from kassign_spark.iteration import materialize
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.partition_ranges import holdings
 from kassign_spark.measures.violations import hidden_claims, plan_violations
@@ -37,6 +36,7 @@ from kassign_spark.plans.assign import assign_on_paths
 from kassign_spark.report.plan import BALANCE, VIOLATIONS
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED, VERDICTS
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.origin import note_snapshot
 from kassign_spark.tables.snapshots import (
     empty_table,

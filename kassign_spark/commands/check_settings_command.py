@@ -19,14 +19,14 @@ from kassign_spark.commands.common import (
 from kassign_spark.commands.documents import one_of, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import lay_out_rows, plural, written
-from kassign_spark.iteration import materialize
+from kassign_spark.launch.session import open_session
 from kassign_spark.live.client_properties import Key, parse_properties, properties_text
 from kassign_spark.results import RESULTS
-from kassign_spark.session import open_session
 from kassign_spark.settings.client_settings import CLIENTS, SETTINGS, check_settings
 from kassign_spark.settings.client_versions import version_of
 from kassign_spark.settings.prefixes import ClientFile, Misspelled, read_through
 from kassign_spark.settings.setting_rules import ADVICE, REFUSED, UNKNOWN
+from kassign_spark.spark.iteration import materialize
 
 ClientRow = tuple[str, str, str | None, str | None]
 CLIENT_COLUMNS = ", ".join(f"{name} string" for name in CLIENTS.columns.names)

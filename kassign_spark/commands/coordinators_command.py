@@ -24,8 +24,8 @@ from kassign_spark.display import (
 )
 from kassign_spark.inputs.problem_rows import TableCheck, list_problems, refuse_problems
 from kassign_spark.inputs.rules import name_rule
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY, LEADERS, MEMBERS
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import empty_table, read_snapshot
 
 _LOAD: Columns = {

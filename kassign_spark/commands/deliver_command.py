@@ -17,9 +17,9 @@ from kassign_spark.commands.common import (
 from kassign_spark.commands.documents import GROUP, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import group_name, not_shown, plural, printable, written
-from kassign_spark.iteration import materialize
 from kassign_spark.plans.delivery import deliver
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.spark.iteration import materialize
 
 _TEXTS = ("topic_partitions", "spark_assign")
 DOCUMENT = record(

@@ -28,10 +28,10 @@ from kassign_spark.display import (
     topic_ranges,
     written,
 )
-from kassign_spark.iteration import materialize
 from kassign_spark.measures.partition_ranges import with_ranges
 from kassign_spark.plans.diff import diff
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.spark.iteration import materialize
 
 CHANGES = ("kept", "moved", "new", "dropped")
 

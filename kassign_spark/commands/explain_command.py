@@ -19,8 +19,8 @@ from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import Columns, group_name, lay_out_first_rows, plural, written
 from kassign_spark.errors import InputError
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 from kassign_spark.whatif.explain import explain
 from kassign_spark.whatif.explained_variants import NAMES

@@ -30,8 +30,8 @@ from kassign_spark.errors import InputError
 from kassign_spark.graph.bottlenecks import bottlenecks
 from kassign_spark.graph.drawing import to_dot, to_graphml
 from kassign_spark.graph.eligibility import CLASS, MEMBER, Eligibility, eligibility
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import read_snapshot, write_text
 
 _DRAWINGS = {"graphml": to_graphml, "dot": to_dot}

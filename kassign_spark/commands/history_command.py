@@ -21,11 +21,11 @@ from kassign_spark.history.rebalance_columns import FIRST, REASONS, REBALANCES, 
 from kassign_spark.history.rebalances import rebalances_and_unread
 from kassign_spark.history.storms import storms
 from kassign_spark.inputs.nearest import refuse_unknown
-from kassign_spark.iteration import materialize
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.log.group_log import read_group_log
 from kassign_spark.log.kafka_source import kafka_errors, kafka_options
+from kassign_spark.spark.iteration import materialize
 
 _HOUR = 3600
 _HOURS: Columns = {

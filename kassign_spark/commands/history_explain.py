@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.common import Facts, first_rows
 from kassign_spark.commands.documents import record, rows
 from kassign_spark.display import lay_out_first_rows, plural
-from kassign_spark.iteration import materialize
 from kassign_spark.live.live_snapshot import read_topics
 from kassign_spark.schemas import TOPICS
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import read_table
 
 _COLUMNS = {

@@ -12,11 +12,11 @@ from kassign_spark.commands.documents import record
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import printable
 from kassign_spark.errors import KassignError
-from kassign_spark.java import archive_path, archiving_options
+from kassign_spark.launch.java import archive_path, archiving_options
+from kassign_spark.launch.session import end_java, open_session
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.assign import assign
 from kassign_spark.plans.rebalance import rebalance
-from kassign_spark.session import end_java, open_session
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot, write_snapshot, write_table
 from kassign_spark.validation.validate import validate
 

@@ -29,9 +29,9 @@ from kassign_spark.commands.common import (
 from kassign_spark.commands.documents import record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import Columns, group_name, lay_out_rows, not_shown, plural, written
-from kassign_spark.iteration import materialize
 from kassign_spark.plans.predict import PREDICTED, predict
 from kassign_spark.schemas import GROUP_KEY, VERDICTS
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import read_snapshot
 
 _SAID = {

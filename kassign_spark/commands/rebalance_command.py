@@ -37,7 +37,6 @@ from kassign_spark.display import (
 )
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.paths import Paths
-from kassign_spark.iteration import materialize
 from kassign_spark.measures.violations import hidden_claims
 from kassign_spark.plans.listener import listener_calls
 from kassign_spark.plans.rebalance import rebalance, rebalance_on_paths
@@ -45,6 +44,7 @@ from kassign_spark.plans.summary import summarize
 from kassign_spark.report.plan import VIOLATIONS
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, VERDICTS
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 
 _COLUMNS = {

@@ -17,7 +17,10 @@ from kassign_spark.commands.documents import record
 from kassign_spark.commands.parser import About, Parser, coordinates
 from kassign_spark.errors import KassignError
 from kassign_spark.interrupts import accept
-from kassign_spark.local_server import (
+from kassign_spark.launch.remote_session import check_client
+from kassign_spark.launch.session import QUICK_JAVA, open_session
+from kassign_spark.processes import new_owner
+from kassign_spark.spark.local_server import (
     SERVER,
     Server,
     forget_server,
@@ -25,10 +28,7 @@ from kassign_spark.local_server import (
     running_server,
     stop_server,
 )
-from kassign_spark.processes import new_owner
-from kassign_spark.remote_session import check_client
-from kassign_spark.session import QUICK_JAVA, open_session
-from kassign_spark.spark_versions import KAFKA_PACKAGE
+from kassign_spark.spark.spark_versions import KAFKA_PACKAGE
 
 DOCUMENT = record("url string?, was_running boolean")
 

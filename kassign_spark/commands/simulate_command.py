@@ -22,13 +22,13 @@ from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import has_cluster_id
 from kassign_spark.display import counts, group_name, table, written
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.event_file import EventFile, read_events
 from kassign_spark.simulation.events import KINDS
 from kassign_spark.simulation.simulate import simulate, summarize_events
 from kassign_spark.simulation.sweep import sweep
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 
 _EVENT_COLUMNS = {

@@ -16,6 +16,7 @@ from kassign_spark.commands.unread import ROWS as UNREAD_ROWS
 from kassign_spark.commands.unread import unread_facts, unread_lines
 from kassign_spark.display import counts, lay_out_rows, not_shown, one_line, plural, written
 from kassign_spark.errors import InputError
+from kassign_spark.launch.session import open_session
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import admin_settings, read_properties
 from kassign_spark.live.from_describe import read_described
@@ -24,7 +25,6 @@ from kassign_spark.log.group_log import read_group_log
 from kassign_spark.log.kafka_source import kafka_errors, kafka_options
 from kassign_spark.log.newest import newest_state
 from kassign_spark.schemas import TOPICS
-from kassign_spark.session import open_session
 from kassign_spark.tables.snapshots import new_folder, read_table, write_table
 
 _WRITTEN = (

@@ -19,8 +19,8 @@ from kassign_spark.display import (
     written,
 )
 from kassign_spark.graph.fleet import touched_by
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import read_snapshot
 
 _COLUMNS: Columns = {

@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from kassign_spark.commands.common import Facts, first_rows
 from kassign_spark.commands.documents import rows
 from kassign_spark.display import Columns, lay_out_rows, not_shown, plural
-from kassign_spark.iteration import materialize
+from kassign_spark.spark.iteration import materialize
 
 DECLARED = "unread_count int, unread_not_shown int"
 ROWS = rows("group_id string?, kind string, reason string, count int")

@@ -10,8 +10,8 @@ from kassign_spark.commands.common import Facts, Outcome, first_rows, session_re
 from kassign_spark.commands.documents import record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import lay_out_first_rows, plural, printable, written
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY, WEIGHTS
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import read_given_table, read_snapshot
 from kassign_spark.validation.validate import validate
 

@@ -13,9 +13,9 @@ from kassign_spark.commands.documents import rows
 from kassign_spark.commands.parser import Parser
 from kassign_spark.display import lay_out_rows, not_shown, plural
 from kassign_spark.errors import InputError
-from kassign_spark.iteration import materialize
 from kassign_spark.plans.offset_weights import partition_weights
 from kassign_spark.schemas import OFFSETS, WEIGHTS
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import has_table, read_given_table, read_table
 from kassign_spark.validation.unused_weights import unused_weights
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from kassign_spark.engine.commands import Answer, Command, run
-from kassign_spark.iteration import Budget, materialize
+from kassign_spark.spark.iteration import Budget, materialize
 
 BLOCKS = "block string, fixed binary, state binary"
 """The columns of blocks: a name, by which they are in order; what does not change; a ``Block``."""

@@ -21,11 +21,11 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import SettingsError
-from kassign_spark.iteration import Budget, converge, settle
-from kassign_spark.sessions import Py4JError, Py4JJavaError, is_connect
 from kassign_spark.settings.computing import Settings
-from kassign_spark.spark_errors import spark_message
-from kassign_spark.spark_versions import GRAPHFRAMES_PACKAGE
+from kassign_spark.spark.iteration import Budget, converge, settle
+from kassign_spark.spark.sessions import Py4JError, Py4JJavaError, is_connect
+from kassign_spark.spark.spark_errors import spark_message
+from kassign_spark.spark.spark_versions import GRAPHFRAMES_PACKAGE
 
 GRAPHFRAMES, ROUNDS = "graphframes", "rounds"
 _BUCKETS = 64

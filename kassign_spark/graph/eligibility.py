@@ -19,10 +19,10 @@ from kassign_spark.groups.read import read_batch
 from kassign_spark.groups.rows import fold, rows, run_in_tasks
 from kassign_spark.groups.task_rows import lists_of
 from kassign_spark.inputs.input_tables import conform_inputs
-from kassign_spark.iteration import materialize
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark.iteration import materialize
 
 MEMBER, CLASS = "member", "class"
 _ROW = (

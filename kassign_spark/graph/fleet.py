@@ -19,10 +19,10 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.nearest import refuse_unknown
-from kassign_spark.iteration import Budget, converge, materialize, settle
 from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark.iteration import Budget, converge, materialize, settle
 
 GROUP, TOPIC = "group", "topic"
 METHODS = ("components", "labels")

@@ -10,7 +10,7 @@ import pyarrow as pa
 from kassign_spark.groups.batch import Batch
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.schemas import table_of
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 
 ASSIGNED = "cluster_id string, group_id string, member_id string, topic string, partition int"
 """The columns of ``schemas.ASSIGNMENT``."""

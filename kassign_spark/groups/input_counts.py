@@ -24,8 +24,8 @@ from kassign_spark.inputs.rules import (
 from kassign_spark.inputs.target_rules import regex_rules, target_suspects, topic_id_rules
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
-from kassign_spark.sessions import estimated_bytes
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.sessions import estimated_bytes
+from kassign_spark.spark.spark_versions import union_by_name
 
 _LARGEST = 100_000
 """Cap for the mean size of topics: an unread topic may claim to have two thousand million."""

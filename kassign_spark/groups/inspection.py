@@ -13,9 +13,9 @@ from kassign_spark.inputs.checks import refusals
 from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.problem_rows import refuse_problems
-from kassign_spark.iteration import materialize
 from kassign_spark.limits import MEMBERS_OF_A_GROUP, PARTITIONS_OF_A_GROUP
 from kassign_spark.schemas import CLUSTER_ID
+from kassign_spark.spark.iteration import materialize
 
 
 class InputSummary(NamedTuple):

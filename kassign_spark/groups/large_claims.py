@@ -12,8 +12,8 @@ from kassign_spark.expressions import (
     java_string_order,
 )
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.spark.iteration import materialize
 
 
 class ClaimFrames(NamedTuple):

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.groups.eligible import Eligible
-from kassign_spark.iteration import settle
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.spark.iteration import settle
 
 CLASS_KEY = (*GROUP_KEY, "class")
 EDGE_KEY = (*CLASS_KEY, "member")

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.large_claims import subscribed_topics, topic_number
 from kassign_spark.groups.large_classes import CLASS_KEY, Classes
-from kassign_spark.iteration import materialize
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.spark.iteration import materialize
 
 
 def split_by_racks(classes: Classes, eligible: Eligible) -> Classes:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.spark_versions import union_by_name
 
 WINDOWS = "windows"
 """Window functions over DataFrames."""

@@ -24,7 +24,7 @@ from kassign_spark.groups.read import (
     TOPIC,
 )
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
-from kassign_spark.sessions import cores
+from kassign_spark.spark.sessions import cores
 
 _COLUMNS = {
     "member_id": "string",

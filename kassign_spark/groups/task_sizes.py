@@ -4,8 +4,8 @@ from pyspark.sql import DataFrame
 
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.sessions import cores, estimated_bytes
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.sessions import cores, estimated_bytes
+from kassign_spark.spark.spark_versions import union_by_name
 
 _SMALL_BYTES = 1 << 20
 """Below that nobody counts: even at a byte a row, which Parquet does not reach, a task holds it."""

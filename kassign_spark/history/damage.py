@@ -12,7 +12,7 @@ from kassign_spark.history.log_arrays import longs, together
 from kassign_spark.history.rebalance_columns import DAMAGED, FIRST, GAP, REBALANCES
 from kassign_spark.log.decode import NO_DAMAGE
 from kassign_spark.schemas import table_of
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 
 _UNREAD = table_of("unread", "unread_kind string?, unread_reason string?, unread_count bigint?")
 REBALANCES_AND_UNREAD = StructType([*REBALANCES.columns, *_UNREAD.columns])

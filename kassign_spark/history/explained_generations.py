@@ -23,9 +23,9 @@ from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.log.decode import DecodedTables, decode_table
 from kassign_spark.log.group_log import has_type
 from kassign_spark.schemas import TOPICS
-from kassign_spark.spark_versions import arrow_schema, to_arrow
+from kassign_spark.spark.spark_versions import arrow_schema, to_arrow
+from kassign_spark.spark.workers import check_workers
 from kassign_spark.whatif.explain_kernel import explain_generations_arrow
-from kassign_spark.workers import check_workers
 
 AS_ASSIGNED = "as if topics had no more partitions than are assigned or claimed"
 OTHERS = "the assignor is none of Kafka's"

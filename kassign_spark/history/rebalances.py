@@ -25,8 +25,8 @@ from kassign_spark.history.whole_groups import (
 from kassign_spark.log.decode import decode_table
 from kassign_spark.log.log_schemas import EACH_UNREAD, RECORDS
 from kassign_spark.log.records import ARROW_SCHEMAS, COLUMNS
-from kassign_spark.spark_versions import arrow_schema
-from kassign_spark.workers import check_workers
+from kassign_spark.spark.spark_versions import arrow_schema
+from kassign_spark.spark.workers import check_workers
 
 _HEAD, _LENGTH = struct.Struct("<q"), struct.Struct("<i")
 

@@ -24,7 +24,7 @@ from kassign_spark.history.reasons import explain_heads
 from kassign_spark.history.rebalance_columns import LEFT_KINDS, REBALANCES
 from kassign_spark.history.views import build_view
 from kassign_spark.plans.protocol_choice import PROTOCOLS
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 
 CONSUMER = "consumer"
 _PROTOCOLS = (EAGER, COOPERATIVE, CONSUMER)

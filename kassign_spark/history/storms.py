@@ -18,13 +18,13 @@ from kassign_spark.groups.rows import run_in_tasks
 from kassign_spark.history import rebalance_columns as c
 from kassign_spark.history.log_arrays import repeats, times
 from kassign_spark.plans.offset_weights import seconds_of
-from kassign_spark.sessions import cores
 from kassign_spark.simulation.decisions import decide
 from kassign_spark.simulation.events import EVENTS
 from kassign_spark.simulation.members import Member, change_members
 from kassign_spark.simulation.timeouts import Timeouts
-from kassign_spark.spark_versions import arrow_schema
-from kassign_spark.workers import check_workers
+from kassign_spark.spark.sessions import cores
+from kassign_spark.spark.spark_versions import arrow_schema
+from kassign_spark.spark.workers import check_workers
 
 _ROWS = arrow_schema(c.STORMS.columns)
 _OVER_AND_OVER = 2

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from kassign_spark.log.records import COLUMNS
-from kassign_spark.sessions import cores
+from kassign_spark.spark.sessions import cores
 
 NAME = "group_name"
 _MOST_BYTES = 1 << 25

@@ -9,7 +9,7 @@ from kassign_spark.inputs.client_families import SIGNS, with_clients
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.schemas import MEMBERS, OWNED, OWNED_IN_ORDER, TARGET
-from kassign_spark.workers import check_workers
+from kassign_spark.spark.workers import check_workers
 
 
 class Inputs(NamedTuple):

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from kassign_spark.inputs import re2j
 from kassign_spark.limits import PATTERN_CHARACTERS
-from kassign_spark.spark_versions import try_reflect
+from kassign_spark.spark.spark_versions import try_reflect
 
 LONGEST_NAME = 249
 """Characters of a topic's name (``org.apache.kafka.common.internals.Topic``)."""

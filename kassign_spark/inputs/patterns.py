@@ -20,8 +20,8 @@ from kassign_spark.inputs.linear import (
 )
 from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
-from kassign_spark.sessions import cores
-from kassign_spark.spark_versions import arrow_udf
+from kassign_spark.spark.sessions import cores
+from kassign_spark.spark.spark_versions import arrow_udf
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 """``org.apache.kafka.common.internals.Topic.isInternal``; other names with ``__`` are ordinary."""

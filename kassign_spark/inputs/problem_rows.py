@@ -10,7 +10,7 @@ from kassign_spark.conforming import conform
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.rules import Rule, owned_rules, sql_quoted, sql_sentence
 from kassign_spark.schemas import Table
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.spark_versions import union_by_name
 
 MAX_LISTED = 20
 """Problems that an error spells out; it counts the others."""
@@ -18,16 +18,14 @@ MAX_LISTED = 20
 PROBLEM = ["cluster_id", "group_id", "member_id", "topic", "partition", "problem", "detail"]
 
 
-def refuse_problems(problems: DataFrame, order: Sequence[str] = ("problem", *PROBLEM[:5])) -> None:
-    """Raise the error that lists problems, if there are any; runs a job.
-
-    ``problems`` has detail string, a line each, and the columns of ``order``.
+def refuse_problems(problems: DataFrame) -> None:
+    """Raise the error that lists problems, of ``list_problems``, if there are any; runs a job.
 
     Raises:
         InputError: every problem with its table, column and value, the first ``MAX_LISTED`` spelled
             out.
     """
-    listed = problems.orderBy(*order).limit(MAX_LISTED + 1).collect()
+    listed = problems.orderBy("problem", *PROBLEM[:5], "detail").limit(MAX_LISTED + 1).collect()
     if listed:
         sentences = [row.detail for row in listed[:MAX_LISTED]]
         if len(listed) > MAX_LISTED:
@@ -109,10 +107,13 @@ def _problems_of(check: Check | TableCheck) -> DataFrame:
 
 
 def _broken(table: Table, rule: Rule) -> Problem:
-    names = table.columns.names
-    keys = [column for column in ("group_id", "member_id", "topic") if column in names]
+    shown = {name: sql_quoted(name) for name in ("group_id", "member_id", "topic")}
+    if rule.column != "partition":
+        shown["partition"] = "partition"
     named = ", ".join(
-        f"if({column} is null, '', concat(' {column}=', {sql_quoted(column)}))" for column in keys
+        f"if({column} is null, '', concat(' {column}=', {value}))"
+        for column, value in shown.items()
+        if column in table.columns.names
     )
     place = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
     about = f"table {table.name}, column {rule.column}: {{}}{{}}: {{}}"

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.inputs import re2j
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
-from kassign_spark.spark_versions import arrow_udf
+from kassign_spark.spark.spark_versions import arrow_udf
 
 REGEX_PROBLEM = "regex_problem"
 _NAMES = "array<string>"

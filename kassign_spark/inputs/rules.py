@@ -162,11 +162,16 @@ def owned_rules(*, names: bool = True, has_positions: bool = False) -> list[Rule
     ``has_positions``: it is ``schemas.OWNED_IN_ORDER``.
     """
     return [
-        *(name_rule(column) for column in ("group_id", "member_id", "topic")),
-        *([_topic_name_rule()] if names else []),
-        *_count_rules("partition"),
+        *(name_rule(column) for column in ("group_id", "member_id")),
+        *partition_rules(names=names),
         *([integer_rule("position", least=0)] if has_positions else []),
     ]
+
+
+def partition_rules(*, names: bool = True) -> list[Rule]:
+    """Return the rules over topic and partition; without ``names`` any name but none will do."""
+    of_names = [_topic_name_rule()] if names else []
+    return [name_rule("topic"), *of_names, *_count_rules("partition")]
 
 
 def is_refused_name(name: str) -> str:
@@ -204,6 +209,18 @@ def _count_rules(column: str, most: int = INT_MAX) -> list[Rule]:
         sql_text(f"every row needs a {column}"),
     )
     return [missing, integer_rule(column, least=0, most=most)]
+
+
+def number_rule(column: str, least: float, most: float, advice: str, null_is: str) -> Rule:
+    """Require a number from ``least`` to ``most``; ``null_is``, SQL, says whether null passes."""
+    return Rule(
+        f"{column}_out_of_range",
+        column,
+        # Spark takes NaN for more than any number.
+        f"not coalesce({column} between {least!r} and {most!r}, {null_is})",
+        f"coalesce(cast({column} as string), 'null')",
+        sql_text(advice),
+    )
 
 
 def integer_rule(column: str, *, least: int, most: int = INT_MAX, where: str = "true") -> Rule:

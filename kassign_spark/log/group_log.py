@@ -15,11 +15,11 @@ from kassign_spark.log import log_schemas
 from kassign_spark.log.decode import decode_subscriptions, decode_table
 from kassign_spark.log.kafka_source import READERS, explain_source_error, read_topic
 from kassign_spark.schemas import Table
-from kassign_spark.spark_errors import NO_PARQUET, SparkError, raised_as, spark_message
-from kassign_spark.spark_versions import error_condition
+from kassign_spark.spark.spark_errors import NO_PARQUET, SparkError, raised_as, spark_message
+from kassign_spark.spark.spark_versions import error_condition
+from kassign_spark.spark.workers import check_workers
 from kassign_spark.tables.catalog_paths import is_catalog_path
 from kassign_spark.tables.snapshots import has_table, read_table
-from kassign_spark.workers import check_workers
 
 _TYPES: dict[str, tuple[int, ...]] = {
     "generations": (2, 3),

@@ -11,8 +11,8 @@ from kassign_spark.brokers.coordinator import OFFSETS_TOPIC
 from kassign_spark.errors import ClusterError, KassignError, SettingsError
 from kassign_spark.live.admin import check_answers, refuse_login
 from kassign_spark.live.client_properties import refuse_fragments
-from kassign_spark.spark_errors import SparkError
-from kassign_spark.spark_versions import KAFKA_PACKAGE
+from kassign_spark.spark.spark_errors import SparkError
+from kassign_spark.spark.spark_versions import KAFKA_PACKAGE
 
 BY_CONSUMER = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 """Spark asks for partitions and offsets by an admin client, and leaves out internal topics then; by

@@ -8,13 +8,13 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import conform, has_cluster_id
 from kassign_spark.inputs.client_families import with_clients
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.iteration import materialize
 from kassign_spark.live.consumer_protocol_groups import NOT_ASKED_FOR
 from kassign_spark.log.decode import NO_DAMAGE
 from kassign_spark.log.group_log import group_log, has_type, sent_subscriptions
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
 from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import Snapshot
 
 _STATE_TYPES = (2, 3, 5, 7, 8)

@@ -13,7 +13,7 @@ from kassign_spark.log.value_columns import Columns, Items, items, spans, take
 from kassign_spark.log.values import texts, whole
 from kassign_spark.log.versions import ReadMessages
 from kassign_spark.schemas import Table
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 
 _MICROSECONDS = 1000
 _LAST_MS = 253_402_300_799_999

@@ -11,12 +11,12 @@ from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.task_sizes import tasks_of
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.problem_rows import MAX_LISTED
-from kassign_spark.iteration import materialize
 from kassign_spark.measures.balance_tasks import balance_in_tasks
 from kassign_spark.measures.weighted_loads import MISSING, Weighing
 from kassign_spark.plans.weight_rows import check_weight_options, refuse_weights, refused_groups
 from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, OWNED, TOPICS, WEIGHTS
+from kassign_spark.spark.iteration import materialize
 
 
 class _Inputs(NamedTuple):

@@ -40,7 +40,7 @@ from kassign_spark.measures.weighted_loads import (
     weighed_rows,
 )
 from kassign_spark.schemas import BALANCE, CLUSTER_ID
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.spark_versions import union_by_name
 
 MEASURED = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in BALANCE.columns)
 """The columns of ``schemas.BALANCE``; a group_id that was null stays so."""

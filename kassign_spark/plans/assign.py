@@ -17,7 +17,7 @@ from kassign_spark.plans.misled_groups import note_claims
 from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT
 from kassign_spark.settings.computing import Settings
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.spark_versions import union_by_name
 
 
 def assign(

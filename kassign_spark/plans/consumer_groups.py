@@ -14,11 +14,11 @@ from kassign_spark.groups.rows import fold, regex_rows, run_in_tasks, target_row
 from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.iteration import materialize
 from kassign_spark.plans.consumer_tasks import PREDICTED, predict_consumer_arrow
 from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, VERDICTS
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.iteration import materialize
+from kassign_spark.spark.spark_versions import union_by_name
 
 
 class ConsumerGroups(NamedTuple):

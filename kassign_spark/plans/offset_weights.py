@@ -8,15 +8,15 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.weighted.options import check_choice
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import SettingsError
-from kassign_spark.inputs.problem_rows import refuse_problems
-from kassign_spark.inputs.rules import NAME_ADVICE, is_refused_name
-from kassign_spark.plans.weight_rows import value_problems
+from kassign_spark.inputs.problem_rows import TableCheck, list_problems, refuse_problems
+from kassign_spark.inputs.rules import Rule, partition_rules, sql_text
 from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, OFFSETS, table_of
 
 _UNITS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _RESETS = ("latest", "earliest", "none")
 _KEY = (CLUSTER_ID, "topic", "partition")
+_END_OFFSETS = ("begin_offset", "end_offset")
 
 PARTITION_WEIGHTS = table_of(
     "weights",
@@ -125,18 +125,21 @@ def _rate() -> tuple[Column, Column]:
 
 
 def _refuse(joined: DataFrame, reset: str) -> None:
-    count, later = "must be a whole number >= 0", "must be later than that of the offsets before"
-    counts = ("begin_offset", "end_offset", "partition")
+    count = "must be a whole number >= 0"
+    later = "must be later than that of the offsets before"
     rules = [
-        *((column, f"coalesce({column} < 0, true)", count) for column in counts),
-        ("topic", "coalesce(topic = '', true)", "every row needs a topic"),
-        ("topic", f"topic != '' and {is_refused_name('topic')}", NAME_ADVICE),
-        ("committed_offset", "coalesce(committed_offset < 0, false)", f"{count}, or null"),
-        ("as_of", "as_of is null", "every row needs its time"),
-        ("as_of", "coalesce(as_of <= as_of_before, false)", later),
+        *partition_rules(),
+        *(_rule(column, f"coalesce({column} < 0, true)", count) for column in _END_OFFSETS),
+        _rule("committed_offset", "coalesce(committed_offset < 0, false)", f"{count}, or null"),
+        _rule("as_of", "as_of is null", "every row needs its time"),
+        _rule("as_of", "coalesce(as_of <= as_of_before, false)", later),
     ]
     if reset == "none":
         uncommitted = "group_id is not null and committed_offset is null"
-        rules.append(("committed_offset", uncommitted, "auto_offset_reset is none"))
-    problems = value_problems(joined, "offsets", ("group_id", "topic", "partition"), *rules)
-    refuse_problems(problems, order=["detail"])
+        rules.append(_rule("committed_offset", uncommitted, "auto_offset_reset is none"))
+    refuse_problems(list_problems([TableCheck(OFFSETS, joined, rules)]))
+
+
+def _rule(column: str, is_broken: str, advice: str) -> Rule:
+    value = f"coalesce(cast({column} as string), 'null')"
+    return Rule(f"{column}_unusable", column, is_broken, value, sql_text(advice))

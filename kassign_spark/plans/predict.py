@@ -19,7 +19,6 @@ from kassign_spark.conforming import has_cluster_id, short_assignor
 from kassign_spark.errors import InputError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import fold, run_in_tasks
-from kassign_spark.iteration import materialize
 from kassign_spark.plans.consumer_groups import (
     check_assignor,
     inspect_by_type,
@@ -28,6 +27,7 @@ from kassign_spark.plans.consumer_groups import (
 from kassign_spark.plans.exact import RUNS, follow_exactly_arrow, predict_arrow
 from kassign_spark.results import to_result
 from kassign_spark.schemas import ASSIGNMENT, VERDICTS
+from kassign_spark.spark.iteration import materialize
 
 PREDICTED = KAFKAS
 """The assignors of Kafka's Java client."""

@@ -8,17 +8,23 @@ from pyspark.sql import functions as F
 from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.rows import Kernel, fold, rows, run_in_tasks
-from kassign_spark.inputs.problem_rows import MAX_LISTED, refuse_problems
+from kassign_spark.inputs.problem_rows import (
+    MAX_LISTED,
+    Check,
+    Problem,
+    TableCheck,
+    list_problems,
+    refuse_problems,
+)
 from kassign_spark.inputs.rules import (
-    INT_MAX,
-    NAME_ADVICE,
-    is_refused_name,
+    number_rule,
+    partition_rules,
     sql_quoted,
     sql_sentence,
 )
-from kassign_spark.iteration import materialize
 from kassign_spark.limits import LEAST_CAPACITY, MOST_WEIGHT
-from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS, WEIGHTS
+from kassign_spark.spark.iteration import materialize
 
 CAPACITY, WEIGHT = 10, 11
 """Kinds of rows beside those of ``groups.read``."""
@@ -46,56 +52,34 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
         InputError: weights, move costs or capacities that are null, NaN or out of range, or a
             partition that appears twice; lists every one.
     """
-    # Spark takes NaN for more than any number.
-    no_number = f"coalesce({{0}} not between {{2}} and {MOST_WEIGHT!r}, {{1}})".format
     must = f"must be a number from 0 to {MOST_WEIGHT:g}"
-    of_weights = value_problems(
-        weights,
-        "weights",
-        ("group_id", "topic", "partition"),
-        ("weight", no_number("weight", True, 0), must),
-        ("move_cost", no_number("move_cost", False, 0), f"{must}, or null"),
-        ("topic", "coalesce(topic = '', true)", "every row needs a topic, not null or empty"),
-        ("topic", f"topic != '' and {is_refused_name('topic')}", NAME_ADVICE),
-        (
-            "partition",
-            f"not coalesce(partition between 0 and {INT_MAX}, false)",
-            f"must be a whole number from 0 to {INT_MAX}",
-        ),
-    )
-    of_members = value_problems(
-        members,
-        "members",
-        ("group_id", "member_id"),
-        (
-            "capacity",
-            no_number("capacity", False, LEAST_CAPACITY),
-            f"must be a number from {LEAST_CAPACITY:g} to {MOST_WEIGHT:g}, or null: 1",
-        ),
-    )
-    problems = of_weights.unionByName(of_members).unionByName(_twice(weights))
-    refuse_problems(problems, order=["detail"])
+    capacity = f"must be a number from {LEAST_CAPACITY:g} to {MOST_WEIGHT:g}, or null: 1"
+    of_weights = [
+        number_rule("weight", 0.0, MOST_WEIGHT, must, null_is="false"),
+        number_rule("move_cost", 0.0, MOST_WEIGHT, f"{must}, or null", null_is="true"),
+        *partition_rules(),
+    ]
+    of_members = [number_rule("capacity", LEAST_CAPACITY, MOST_WEIGHT, capacity, null_is="true")]
+    checks: list[Check | TableCheck] = [
+        TableCheck(WEIGHTS, weights, of_weights),
+        TableCheck(MEMBERS, members, of_members),
+        Check(weights, (*GROUP_KEY, "topic", "partition"), [_WEIGHT_TWICE], {"rows": "count(*)"}),
+    ]
+    refuse_problems(list_problems(checks))
 
 
-def value_problems(
-    frame: DataFrame, table: str, keys: Sequence[str], *rules: tuple[str, str, str]
-) -> DataFrame:
-    """Return the rows that break rules: detail string.
-
-    Args:
-        frame: the rows.
-        table: their table's name.
-        keys: columns that identify a row; null ones are not shown.
-        rules: the column, when a row breaks the rule (SQL, never null), and what to do.
-    """
-    named = ", ".join(f"concat('{key}=', cast({key} as string))" for key in keys)
-    details = []
-    for column, is_broken, advice in rules:
-        about = f"table {table}, column {column}: {{}} (at {{}}): {advice}"
-        value = f"coalesce(cast({column} as string), 'null')"
-        detail = sql_sentence(about, value, f"concat_ws(' ', {named})")
-        details.append(f"if({is_broken}, {detail}, null)")
-    return frame.selectExpr(f"explode(array_compact(array({', '.join(details)}))) as detail")
+_WEIGHT_TWICE = Problem(
+    "weight_twice",
+    "rows > 1",
+    sql_sentence(
+        "table weights, column partition: partition {} of topic {} appears {} times for {}: give "
+        "each partition once",
+        "partition",
+        sql_quoted("topic"),
+        "rows",
+        f"coalesce(concat('group ', {sql_quoted('group_id')}), 'all groups')",
+    ),
+)
 
 
 def shared_and_own(weights: DataFrame, reading: DataFrame) -> tuple[DataFrame, DataFrame]:
@@ -165,14 +149,3 @@ def _value_rows(
         for name, expression in (("value", value), ("cost", cost))
     ]
     return rows(frame, kind, (*GROUP_KEY, *doubles), **columns)
-
-
-def _twice(weights: DataFrame) -> DataFrame:
-    keys = [CLUSTER_ID, "group_id", "topic", "partition"]
-    counted = weights.groupBy(*keys).agg(F.count(F.lit(1)).alias("rows")).where("rows > 1")
-    subject = f"coalesce(concat('group ', {sql_quoted('group_id')}), 'all groups')"
-    about = "table weights, column partition: partition {} of topic {} appears {} times for {}"
-    detail = sql_sentence(
-        f"{about}: give each partition once", "partition", sql_quoted("topic"), "rows", subject
-    )
-    return counted.selectExpr(f"{detail} as detail")

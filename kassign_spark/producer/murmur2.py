@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kassign_spark.sessions import columns_are_of_connect
-from kassign_spark.spark_versions import arrow_udf, static_int
+from kassign_spark.spark.sessions import columns_are_of_connect
+from kassign_spark.spark.spark_versions import arrow_udf, static_int
 
 _SEED, _M, _R = 0x9747B28C, np.uint32(0x5BD1E995), np.uint32(24)
 _BLOCK = 4

@@ -12,7 +12,6 @@ from kassign_spark.brokers.coordinator import coordinator_load
 from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import group_name, printable
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.iteration import materialize
 from kassign_spark.measures.violations_tasks import HIDDEN_TOPIC, UNKNOWN_TOPIC
 from kassign_spark.report.details import Rows, collect_details, rows_of, to_page_json
 from kassign_spark.report.followed import follow, member_loads
@@ -28,6 +27,7 @@ from kassign_spark.report.plan import Plan
 from kassign_spark.report.why import choose_explained, collect_why
 from kassign_spark.schemas import GROUP_KEY, MEMBERS
 from kassign_spark.settings.computing import Settings
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.validation.validate import validate
 from kassign_spark.whatif.migrate import with_pattern_findings
 from kassign_spark.whatif.migration_rules import CONSUMER, VERDICTS, BrokerRules, Facts, judge

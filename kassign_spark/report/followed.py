@@ -12,12 +12,12 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold, observed_rows, run_in_tasks
 from kassign_spark.inputs.input_tables import conform_inputs
-from kassign_spark.iteration import materialize
 from kassign_spark.report.followed_kernel import FOLLOWED, OF_GROUPS, follow_both_arrow
 from kassign_spark.report.plan import Plan
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.settings.computing import Settings
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.iteration import materialize
+from kassign_spark.spark.spark_versions import union_by_name
 
 
 class FollowedPlan(NamedTuple):

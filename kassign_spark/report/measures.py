@@ -12,8 +12,8 @@ from kassign_spark.measures.balance import balance
 from kassign_spark.report.followed import FollowedPlan
 from kassign_spark.report.plan import OF_PLAN, Plan
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.sessions import cores
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.sessions import cores
+from kassign_spark.spark.spark_versions import union_by_name
 
 GROUP_COLUMNS = (
     *GROUP_KEY,

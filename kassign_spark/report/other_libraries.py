@@ -5,10 +5,10 @@ from pyspark.sql import functions as F
 from kassign_spark.client_libraries import JAVA
 from kassign_spark.conforming import conform, topics_table
 from kassign_spark.inputs.client_families import SIGNS, with_clients
-from kassign_spark.iteration import materialize
 from kassign_spark.report.details import Rows, rows_of
 from kassign_spark.report.plan import Plan
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.whatif.advise import advise
 
 _MOST = 3

@@ -9,9 +9,9 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import conform
 from kassign_spark.display import printable
 from kassign_spark.history.rebalance_columns import FIRST, REASONS, REBALANCES, STORMS
-from kassign_spark.iteration import materialize
 from kassign_spark.report.charts import WIDTH, colours, counts, draw_svg, row_size, short_name
 from kassign_spark.report.details import Rows
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import has_table, read_table
 
 MAX_LISTED = 200

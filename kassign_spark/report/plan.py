@@ -12,7 +12,6 @@ from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, r
 from kassign_spark.errors import InputError
 from kassign_spark.inputs.problem_rows import refuse_broken_rows
 from kassign_spark.inputs.rules import is_consumer_group, sql_quoted
-from kassign_spark.iteration import settle
 from kassign_spark.schemas import (
     ASSIGNMENT,
     CLUSTER_ID,
@@ -22,6 +21,7 @@ from kassign_spark.schemas import (
     Table,
     table_of,
 )
+from kassign_spark.spark.iteration import settle
 from kassign_spark.tables.origin import noted_snapshot
 from kassign_spark.tables.snapshots import (
     Snapshot,

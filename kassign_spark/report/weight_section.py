@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import group_name
 from kassign_spark.groups.named_groups import is_group_of
-from kassign_spark.iteration import materialize
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import tradeoff
 from kassign_spark.report.charts import (
@@ -25,6 +24,7 @@ from kassign_spark.report.charts import (
 from kassign_spark.report.details import Rows, rows_of
 from kassign_spark.report.plan import Plan
 from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.spark.iteration import materialize
 
 MAX_LISTED = 200
 MAX_CURVES = 6

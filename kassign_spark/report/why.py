@@ -13,7 +13,7 @@ from kassign_spark.groups.group_names import group_columns
 from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.rows import fold, run_in_tasks
-from kassign_spark.sessions import cores
+from kassign_spark.spark.sessions import cores
 from kassign_spark.whatif.advice import Ranked, ranked_pieces
 from kassign_spark.whatif.advice_sentences import change_of, ids_of, reason_of, topics_of
 from kassign_spark.whatif.candidates import GroupFacts

@@ -20,12 +20,12 @@ from kassign_spark.inputs.rules import (
     sql_sentence,
     sql_text,
 )
-from kassign_spark.iteration import materialize
 from kassign_spark.limits import EVENTS as MOST_EVENTS
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.plans.protocol_choice import PROTOCOLS
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, table_of
 from kassign_spark.simulation.timeouts import LEAST, Timeouts
+from kassign_spark.spark.iteration import materialize
 
 EVENTS = table_of(
     "events",

@@ -19,7 +19,7 @@ from kassign_spark.inputs.regexes import match_regexes
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.simulation.events import Events
 from kassign_spark.simulation.group_reading import EVENT, PATTERN
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.spark_versions import union_by_name
 
 _KEYS = list(GROUP_KEY)
 _FIRST = -(2**31)

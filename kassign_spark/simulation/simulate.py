@@ -14,7 +14,6 @@ from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import run_in_tasks
 from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.rules import is_one_of
-from kassign_spark.iteration import materialize
 from kassign_spark.results import RESULTS, to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, MEMBERS
 from kassign_spark.settings.computing import Settings
@@ -30,6 +29,7 @@ from kassign_spark.simulation.fold import fold_events
 from kassign_spark.simulation.kernel import simulate_arrow
 from kassign_spark.simulation.simulated_rows import HAPPENED, OF_ROUNDS
 from kassign_spark.simulation.timeouts import Timeouts
+from kassign_spark.spark.iteration import materialize
 
 _TOLD_ONCE = [name for name in RESULTS["simulate"] if name not in OF_ROUNDS]
 

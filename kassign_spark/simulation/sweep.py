@@ -20,7 +20,7 @@ from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.settings.computing import Settings
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.sweep_kernel import SWEPT, Variant, sweep_arrow
-from kassign_spark.spark_versions import union_by_name
+from kassign_spark.spark.spark_versions import union_by_name
 
 
 def sweep(

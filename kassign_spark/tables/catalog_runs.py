@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark.errors import InputError
-from kassign_spark.spark_errors import raised_as
+from kassign_spark.spark.spark_errors import raised_as
 from kassign_spark.tables.catalog_paths import CatalogPath, quote_identifier
 
 RUN_ID, RUN_AT = "run_id", "run_at"

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 from kassign_spark.errors import OutputError
 from kassign_spark.interrupts import note_written
 from kassign_spark.schemas import SNAPSHOT_TABLES
-from kassign_spark.spark_errors import SparkError, raised_as
+from kassign_spark.spark.spark_errors import SparkError, raised_as
 from kassign_spark.tables.catalog_paths import CatalogPath, is_catalog_path, quote_identifier
 from kassign_spark.tables.catalog_runs import (
     RUN_AT,

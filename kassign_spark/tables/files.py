@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 
 from kassign_spark.errors import InputError
 from kassign_spark.limits import TEXT_FILE_BYTES
-from kassign_spark.sessions import Py4JJavaError
+from kassign_spark.spark.sessions import Py4JJavaError
 
 FILE_ERRORS = (OSError, Py4JJavaError, PySparkException)
 """Whatever a file system raises that does not do what it was asked to."""

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import Table
-from kassign_spark.spark_errors import raised_as
+from kassign_spark.spark.spark_errors import raised_as
 from kassign_spark.tables.files import pattern_of, read_small
 from kassign_spark.tables.folder_runs import CURRENT, run_in
 from kassign_spark.tables.local_files import local_path

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from kassign_spark.errors import KassignError
 from kassign_spark.processes import OWNER, has_ended, new_owner
-from kassign_spark.sessions import Py4JError
+from kassign_spark.spark.sessions import Py4JError
 from kassign_spark.tables.file_list import foreign_names
 from kassign_spark.tables.files import FILE_ERRORS, Files, name_of, parent
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import OutputError
-from kassign_spark.local_server import is_served
-from kassign_spark.sessions import is_connect
-from kassign_spark.spark_errors import raised_as
+from kassign_spark.spark.local_server import is_served
+from kassign_spark.spark.sessions import is_connect
+from kassign_spark.spark.spark_errors import raised_as
 from kassign_spark.tables.files import Files
 from kassign_spark.tables.hadoop import HadoopFiles
 from kassign_spark.tables.local_files import SCHEME, LocalFiles

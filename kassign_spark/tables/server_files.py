@@ -7,7 +7,7 @@ small file may be a folder with one file in it, as Spark writes text.
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kassign_spark.spark_versions import error_condition
+from kassign_spark.spark.spark_versions import error_condition
 from kassign_spark.tables.files import Entry, child, pattern_of
 
 

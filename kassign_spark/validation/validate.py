@@ -31,7 +31,7 @@ from kassign_spark.inputs.rules import (
 from kassign_spark.inputs.target_rules import regex_check
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
-from kassign_spark.sessions import cores
+from kassign_spark.spark.sessions import cores
 from kassign_spark.validation.member_order import describe_order, order_check
 from kassign_spark.validation.tasks import found_in_tasks
 from kassign_spark.validation.unused_weights import find_unused

@@ -23,10 +23,10 @@ from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.inputs.re2j import READ_OTHERWISE
 from kassign_spark.inputs.regexes import regex_problem, with_regex_topics
 from kassign_spark.inputs.rules import is_consumer_group
-from kassign_spark.iteration import materialize
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, table_of
 from kassign_spark.settings.client_settings import refused_as_consumer
+from kassign_spark.spark.iteration import materialize
 from kassign_spark.whatif.migrate_kernel import CLIENT, MIGRATED, ORDER, SAID, migrate_arrow
 from kassign_spark.whatif.migration_rules import (
     CLASSIC,

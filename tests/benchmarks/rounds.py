@@ -29,7 +29,7 @@ from kassign_spark.engine.program import settle_blocks
 from kassign_spark.engine.rounds import Rounds
 from kassign_spark.engine.task import settle
 from kassign_spark.groups.rows import tasks_for
-from kassign_spark.iteration import Budget
+from kassign_spark.spark.iteration import Budget
 from tests.benchmarks.engine import SEED, SHAPES, Shape, _arrays
 from tests.benchmarks.load import _sampling, _stages
 from tests.spark_session import start_session

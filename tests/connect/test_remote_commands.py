@@ -16,11 +16,12 @@ from unittest.mock import MagicMock
 import pytest
 from pyspark.sql import SparkSession
 
-from kassign_spark import local_server, remote_session
 from kassign_spark.errors import KassignError, SessionError
-from kassign_spark.local_server import Server, note_server, running_server, stop_server
+from kassign_spark.launch import remote_session
+from kassign_spark.launch.remote_session import open_remote
 from kassign_spark.processes import new_owner
-from kassign_spark.remote_session import open_remote
+from kassign_spark.spark import local_server
+from kassign_spark.spark.local_server import Server, note_server, running_server, stop_server
 from tests.docs.reader import ROOT
 
 _FLEET = str(ROOT / "examples" / "fleet")

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from kassign_spark import session
 from kassign_spark.errors import KassignError
-from kassign_spark.sessions import rpc_message
+from kassign_spark.launch import session
+from kassign_spark.spark.sessions import rpc_message
 from tests.docs.reader import ROOT
 
 _NOBODY = """

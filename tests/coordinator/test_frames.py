@@ -139,8 +139,8 @@ def test_an_assignor_for_all_overrides_the_votes(spark: SparkSession) -> None:
         ),
         (
             [("g", "m0", "t", 0, -1)],
-            'table target, column position: -1 (at group_id="g" member_id="m0" topic="t"): must be '
-            "a whole number from 0 to 2147483647",
+            'table target, column position: -1 (at group_id="g" member_id="m0" topic="t" '
+            "partition=0): must be a whole number from 0 to 2147483647",
         ),
     ],
     ids=["position twice", "partition twice", "classic group", "negative position"],

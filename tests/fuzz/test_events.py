@@ -16,7 +16,7 @@ from kassign_spark.simulation.fold import fold_events
 from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.simulate import simulate
 from kassign_spark.simulation.timeouts import Timeouts
-from kassign_spark.spark_versions import to_arrow
+from kassign_spark.spark.spark_versions import to_arrow
 from tests.fuzz.budget import examples
 from tests.fuzz.fleets import Fleet, many_odd_fleets
 from tests.fuzz.outcome import result_or_refusal

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from kassign_spark import check_settings, read_snapshot, resolve_patterns, validate
 from kassign_spark.inputs.patterns import INTERNAL_TOPICS
 from kassign_spark.schemas import MEMBERS, OWNED, TOPICS
-from kassign_spark.spark_errors import SparkError, spark_message
+from kassign_spark.spark.spark_errors import SparkError, spark_message
 from tests import builders
 from tests.fuzz.budget import examples
 from tests.fuzz.outcome import result_or_refusal

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 from kassign_spark import fleet_graph, group_clusters, touched_by
 from kassign_spark.errors import InputError, SettingsError
 from kassign_spark.graph.fleet import spread_labels
-from kassign_spark.iteration import Budget
 from kassign_spark.settings import Settings
+from kassign_spark.spark.iteration import Budget
 
 _TOPICS = {"orders": 6, "payments": 3, "audit": 1, "alone": 2, "empty": 0, "unread": 9}
 _GROUPS = {

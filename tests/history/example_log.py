@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kassign_spark.log.log_schemas import RECORDS
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 from tests.history.logs import Client, Made, Partition
 from tests.history.raw import records
 

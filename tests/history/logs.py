@@ -10,7 +10,7 @@ import pyarrow as pa
 from kassign_spark.history.log_arrays import Log
 from kassign_spark.log.log_schemas import COMMITS, GENERATIONS, LOG_ASSIGNMENT, LOG_MEMBERS
 from kassign_spark.schemas import Table
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 
 START = datetime(2026, 11, 22, 3, tzinfo=UTC)
 Partition = tuple[str, int]

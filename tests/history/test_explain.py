@@ -23,7 +23,7 @@ from kassign_spark.history.explained_generations import (
 from kassign_spark.history.rebalance_columns import EXPLAINED
 from kassign_spark.log.log_schemas import RECORDS
 from kassign_spark.schemas import TOPICS
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 from tests.history.logs import at
 from tests.kafka import oracle
 from tests.kafka.log_records import Bytes, Record, write

@@ -13,7 +13,7 @@ from kassign_spark.history.log_arrays import Log
 from kassign_spark.history.rebalances_kernel import ROWS, rebalances_arrow
 from kassign_spark.history.whole_groups import NAME, InPieces, _call_by_whole_groups, _portions
 from kassign_spark.log.log_schemas import LOG_TARGETS, RECORDS
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 from tests.history.random_logs import random_log
 from tests.history.raw import records
 

@@ -12,7 +12,7 @@ from kassign_spark.history.following import follow, rest
 from kassign_spark.history.log_arrays import EarlierLog, Log
 from kassign_spark.history.rebalances_kernel import RebalanceRows, read_rebalances, rebalances_arrow
 from kassign_spark.log.log_schemas import LOG_TARGETS
-from kassign_spark.spark_versions import arrow_schema
+from kassign_spark.spark.spark_versions import arrow_schema
 from tests.history.logs import Client, Made
 from tests.kafka.log_records import Record, write
 from tests.log.batches import decoded, differences

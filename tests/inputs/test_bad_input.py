@@ -237,16 +237,18 @@ _OWNED_CASES = {
     ),
     "null member": (
         {"member_id": None},
-        f'column member_id: null (at group_id="g" topic="t0"): {_ROW} member_id, {_NAMED}',
+        'column member_id: null (at group_id="g" topic="t0" partition=0): '
+        f"{_ROW} member_id, {_NAMED}",
     ),
     "empty group": (
         {"group_id": ""},
-        f'column group_id: "" (at group_id="" member_id="C0" topic="t0"): {_ROW} group_id, '
-        f"{_NAMED}",
+        'column group_id: "" (at group_id="" member_id="C0" topic="t0" partition=0): '
+        f"{_ROW} group_id, {_NAMED}",
     ),
     "empty topic": (
         {"topic": ""},
-        f'column topic: "" (at group_id="g" member_id="C0" topic=""): {_ROW} topic, {_NAMED}',
+        'column topic: "" (at group_id="g" member_id="C0" topic="" partition=0): '
+        f"{_ROW} topic, {_NAMED}",
     ),
 }
 

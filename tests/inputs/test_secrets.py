@@ -12,7 +12,7 @@ from kassign_spark.errors import ClusterError, InputError, SettingsError
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import admin_settings, read_properties
 from kassign_spark.log.kafka_source import explain_source_error, kafka_options
-from kassign_spark.spark_errors import spark_message
+from kassign_spark.spark.spark_errors import spark_message
 from kassign_spark.tables.catalog_paths import is_catalog_path
 
 _PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"

@@ -15,7 +15,7 @@ from kassign_spark.log.group_log import read_group_log
 from kassign_spark.log.log_schemas import DECODED, RECORDS, UNREAD
 from kassign_spark.log.newest import newest_state
 from kassign_spark.schemas import TOPICS
-from kassign_spark.spark_versions import KAFKA_PACKAGE
+from kassign_spark.spark.spark_versions import KAFKA_PACKAGE
 from tests.kafka.log_records import Bytes, Record, random_record, versions, write
 from tests.log.batches import damaged, decoded, with_messages
 from tests.log.said import recorded_at

@@ -237,12 +237,12 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         plan_by_weight(members, topics, bad, owned)
     text = str(raised.value)
     for part in (
-        "weight: -1.0 (at topic=even partition=1)",
+        'weight: -1.0 (at topic="even" partition=1)',
         "NaN",
         "null",
-        "weight: Infinity (at topic=hot partition=0)",
-        "move_cost: -3.0 (at topic=hot partition=1)",
-        "weight: 1.0E308 (at topic=wide partition=0): must be a number from 0 to 1e+60",
+        'weight: Infinity (at topic="hot" partition=0)',
+        'move_cost: -3.0 (at topic="hot" partition=1)',
+        'weight: 1.0E308 (at topic="wide" partition=0): must be a number from 0 to 1e+60',
         'group "own"',
         "2 times",
     ):
@@ -259,7 +259,7 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
     capacities = {0.0: "0.0", -1.0: "-3.0", 1e-80: r"2.9*7E-80", 1e80: "3.0E80"}
     for factor, shown in {**capacities, math.nan: "NaN", math.inf: "Infinity"}.items():
         small = members.withColumn("capacity", members.capacity * factor)
-        with pytest.raises(InputError, match=f"column capacity: {shown} .*member_id=big"):
+        with pytest.raises(InputError, match=f'column capacity: {shown} .*member_id="big"'):
             plan_by_weight(small, topics, told)
 
 

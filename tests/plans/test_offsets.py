@@ -65,7 +65,7 @@ def test_bad_offsets_are_one_line(spark: SparkSession) -> None:
     with pytest.raises(InputError) as raised:
         partition_weights(now, now, auto_offset_reset="none")
     text = str(raised.value)
-    assert "end_offset: -4 (at group_id=g topic=t partition=0)" in text
+    assert 'end_offset: -4 (at group_id="g" topic="t" partition=0)' in text
     assert "must be later than that of the offsets before" in text
     assert "auto_offset_reset is none" in text
     with pytest.raises(SettingsError, match="horizon '5 parsecs'"):

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import KassignError
 from kassign_spark.processes import OWNER, has_ended
-from kassign_spark.sessions import is_connect
+from kassign_spark.spark.sessions import is_connect
 
 SERVER = "spark.kassign.server"
 """The setting with the name of the server's process."""

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from kassign_spark.errors import SessionError, WorkerError
-from kassign_spark.sessions import (
+from kassign_spark.spark.sessions import (
     columns_are_of_connect,
     is_connect,
     rpc_message,

@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException
 
 from kassign_spark.display import without_login
 from kassign_spark.errors import KassignError
-from kassign_spark.sessions import Py4JError, java_causes, rpc_message
-from kassign_spark.workers import import_advice
+from kassign_spark.spark.sessions import Py4JError, java_causes, rpc_message
+from kassign_spark.spark.workers import import_advice
 
 NO_PARQUET = "is no Parquet file"
 SparkError = (PySparkException, Py4JError)

@@ -23,9 +23,9 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import KassignError, SessionError
 from kassign_spark.interrupts import cancel_with
-from kassign_spark.local_server import is_served
-from kassign_spark.sessions import NO_CHECKPOINTS, rpc_message
-from kassign_spark.spark_versions import HAS_CONNECT_CHECKPOINTS
+from kassign_spark.spark.local_server import is_served
+from kassign_spark.spark.sessions import NO_CHECKPOINTS, rpc_message
+from kassign_spark.spark.spark_versions import HAS_CONNECT_CHECKPOINTS
 
 _PORT = 15002
 """Spark Connect's own."""
@@ -35,7 +35,7 @@ _FOREIGN = (
     "what listens there is no Spark Connect, or TLS is wanted (;use_ssl=true) on one side and not "
     "on the other"
 )
-_ROOT = Path(__file__).parent
+_ROOT = Path(__file__).parents[1]
 
 
 @contextmanager

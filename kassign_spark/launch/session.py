@@ -16,12 +16,12 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.errors import KassignError
 from kassign_spark.interrupts import cancel_with, deferred
-from kassign_spark.java import INSTALL_JAVA, archive_options, check_java
-from kassign_spark.local_server import is_served
-from kassign_spark.remote_session import open_remote
-from kassign_spark.sessions import Py4JError, Py4JJavaError
-from kassign_spark.small_inputs import are_small
-from kassign_spark.warm_up import start_worker
+from kassign_spark.launch.java import INSTALL_JAVA, archive_options, check_java
+from kassign_spark.launch.remote_session import open_remote
+from kassign_spark.launch.small_inputs import are_small
+from kassign_spark.launch.warm_up import start_worker
+from kassign_spark.spark.local_server import is_served
+from kassign_spark.spark.sessions import Py4JError, Py4JJavaError
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext

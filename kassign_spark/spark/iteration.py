@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from pyspark.sql import Column, DataFrame
 
 from kassign_spark.errors import NotConvergedError
-from kassign_spark.sessions import checkpoint
-from kassign_spark.spark_versions import for_checkpoint
+from kassign_spark.spark.sessions import checkpoint
+from kassign_spark.spark.spark_versions import for_checkpoint
 
 
 class Materialized(NamedTuple):

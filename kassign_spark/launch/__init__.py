@@ -1,0 +1,1 @@
+"""Start or join the Spark of a command."""
