@@ -15,7 +15,7 @@ from kassign_spark.launch.java import archive_options, archive_path
 
 _USES = """
 import sys
-from kassign_spark.launch.session import open_session
+from kassign_spark.launch.command_session import open_session
 from pyspark import SparkContext
 with open_session(*sys.argv[1:]) as spark:
     maps = open(f"/proc/{SparkContext._gateway.proc.pid}/maps").read()

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kassign_spark.launch.session import LOCAL_DEFAULTS, SMALL_DEFAULTS, local_settings
+from kassign_spark.launch.command_session import LOCAL_DEFAULTS, SMALL_DEFAULTS, local_settings
 from kassign_spark.launch.small_inputs import SMALL_BYTES, SMALL_PARTITIONS, are_small
 
 

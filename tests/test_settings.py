@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kassign_spark.errors import SettingsError
-from kassign_spark.launch.session import LOCAL_DEFAULTS
+from kassign_spark.launch.command_session import LOCAL_DEFAULTS
 from kassign_spark.settings import Settings, load_settings
 
 _CONF = Path(__file__).parents[1] / "conf"

@@ -11,7 +11,7 @@ from tests.query_counter import counting
 
 _COMMAND_SESSION = """
 import time
-from kassign_spark.launch.session import open_session
+from kassign_spark.launch.command_session import open_session
 
 with open_session() as spark:
     tracker, ended = spark.sparkContext.statusTracker(), time.monotonic() + 60

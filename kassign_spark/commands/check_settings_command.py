@@ -19,7 +19,7 @@ from kassign_spark.commands.common import (
 from kassign_spark.commands.documents import one_of, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import lay_out_rows, plural, written
-from kassign_spark.launch.session import open_session
+from kassign_spark.launch.command_session import open_session
 from kassign_spark.live.client_properties import Key, parse_properties, properties_text
 from kassign_spark.results import RESULTS
 from kassign_spark.settings.client_settings import CLIENTS, SETTINGS, check_settings

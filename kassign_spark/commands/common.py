@@ -16,7 +16,7 @@ from kassign_spark.display import group_name, lay_out_rows, not_shown, plural
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.groups.paths import Paths
 from kassign_spark.inputs.problem_rows import refuse_broken_rows
-from kassign_spark.launch.session import open_session
+from kassign_spark.launch.command_session import open_session
 from kassign_spark.schemas import ASSIGNMENT, GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.catalog_paths import CatalogPath, is_catalog_path

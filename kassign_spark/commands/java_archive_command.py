@@ -12,8 +12,8 @@ from kassign_spark.commands.documents import record
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import printable
 from kassign_spark.errors import KassignError
+from kassign_spark.launch.command_session import end_java, open_session
 from kassign_spark.launch.java import archive_path, archiving_options
-from kassign_spark.launch.session import end_java, open_session
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.assign import assign
 from kassign_spark.plans.rebalance import rebalance

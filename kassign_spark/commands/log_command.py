@@ -11,7 +11,7 @@ from kassign_spark.commands.common import Facts, Outcome, announced, session_rea
 from kassign_spark.commands.documents import record
 from kassign_spark.commands.parser import ADDRESS, About, Parser, coordinates
 from kassign_spark.display import counts, written
-from kassign_spark.launch.session import open_session
+from kassign_spark.launch.command_session import open_session
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import read_properties
 from kassign_spark.log.group_log import read_group_log

@@ -17,8 +17,8 @@ from kassign_spark.commands.documents import record
 from kassign_spark.commands.parser import About, Parser, coordinates
 from kassign_spark.errors import KassignError
 from kassign_spark.interrupts import accept
+from kassign_spark.launch.command_session import QUICK_JAVA, open_session
 from kassign_spark.launch.remote_session import check_client
-from kassign_spark.launch.session import QUICK_JAVA, open_session
 from kassign_spark.processes import new_owner
 from kassign_spark.spark.local_server import (
     SERVER,

@@ -16,7 +16,7 @@ from kassign_spark.commands.unread import ROWS as UNREAD_ROWS
 from kassign_spark.commands.unread import unread_facts, unread_lines
 from kassign_spark.display import counts, lay_out_rows, not_shown, one_line, plural, written
 from kassign_spark.errors import InputError
-from kassign_spark.launch.session import open_session
+from kassign_spark.launch.command_session import open_session
 from kassign_spark.live.admin import check_address
 from kassign_spark.live.client_properties import admin_settings, read_properties
 from kassign_spark.live.from_describe import read_described

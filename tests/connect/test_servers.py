@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from kassign_spark.errors import KassignError
-from kassign_spark.launch import session
+from kassign_spark.launch import command_session
 from kassign_spark.spark.sessions import rpc_message
 from tests.docs.reader import ROOT
 
@@ -57,11 +57,11 @@ def test_a_call_that_the_server_does_not_know() -> None:
 
 
 def test_a_command_where_there_is_a_client_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session.SparkSession, "getActiveSession", lambda: None)
-    monkeypatch.setattr(session, "find_spec", lambda name: None)
+    monkeypatch.setattr(command_session.SparkSession, "getActiveSession", lambda: None)
+    monkeypatch.setattr(command_session, "find_spec", lambda name: None)
     with (
         pytest.raises(KassignError, match="pip uninstall pyspark-client") as raised,
-        session.open_session(),
+        command_session.open_session(),
     ):
         pass
     assert "\n" not in str(raised.value)

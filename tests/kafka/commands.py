@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kassign_spark import cli
-from kassign_spark.launch.session import open_session
+from kassign_spark.launch.command_session import open_session
 from kassign_spark.log.kafka_source import SEES_INTERNAL_TOPICS
 from tests.json_schemas import documents_checked
 from tests.kafka.jars import KAFKA_SOURCE

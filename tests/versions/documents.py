@@ -15,7 +15,7 @@ from pathlib import Path
 import pyspark
 
 from kassign_spark import cli
-from kassign_spark.launch.session import open_session
+from kassign_spark.launch.command_session import open_session
 
 _FLEET = "examples/fleet"
 COMMANDS = (
