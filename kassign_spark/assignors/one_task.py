@@ -45,7 +45,7 @@ def assign_in_tasks(
         assignor=assignor,
         racks_before_moves=settings.racks_before_moves,
     )
-    tasks = settings.batches or eligible.tasks
+    tasks = settings.batches or eligible.batches
     table = fold(eligible, claims=assignor not in (RANGE, ROUNDROBIN))
     lists = run_in_tasks(table, kernel, LISTS, tasks)
     each = lists.selectExpr("*", "posexplode(member_ids) as (place, member_id)")

@@ -63,7 +63,7 @@ def bottlenecks(
     """
     eligible = inspect_inputs(conform_inputs(members, topics), None).eligible
     table = fold(eligible._replace(has_racks=False))
-    rows = run_in_tasks(table, bottlenecks_arrow, _ROW, settings.batches or eligible.tasks)
+    rows = run_in_tasks(table, bottlenecks_arrow, _ROW, settings.batches or eligible.batches)
     return to_result(
         rows.withColumn("detail", F.expr(_detail())),
         "bottlenecks",

@@ -79,7 +79,7 @@ def eligibility(
     eligible = inspect_inputs(conform_inputs(members, topics), None).eligible
     numbers = rows(number_rows(eligible.members, GROUP_KEY, "number"), _NUMBER)
     table = fold(eligible._replace(has_racks=False)).unionByName(numbers)
-    answered = run_in_tasks(table, graph_arrow, _ROW, settings.batches or eligible.tasks)
+    answered = run_in_tasks(table, graph_arrow, _ROW, settings.batches or eligible.batches)
     rows_of_both = materialize(answered).frame
     vertices = rows_of_both.where("dst IS NULL").select(
         "id", "cluster_id", "group_id", "kind", "name", "topics", "weight", "part"

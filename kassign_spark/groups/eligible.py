@@ -31,6 +31,7 @@ class Eligible(NamedTuple):
         tasks: how many tasks to cut work over all groups into.
         one_list: the members of each group list the same topics, in the same order.
         one_folds: one task folds members and topics sooner than several that shuffle them.
+        is_one_group: there is a single group, of which one task may read all.
         has_racks: whether some member has a rack, and racks of replicas may be known.
         has_missing_claims: partitions are owned that do not exist, of topics that do.
         has_hidden_topics: topics are owned that the table topics does not have.
@@ -49,6 +50,7 @@ class Eligible(NamedTuple):
     tasks: int
     one_list: bool = False
     one_folds: bool = False
+    is_one_group: bool = False
     has_racks: bool = False
     has_missing_claims: bool = False
     has_hidden_topics: bool = False
@@ -83,6 +85,11 @@ class Eligible(NamedTuple):
             F.expr("min(assignor) as assignor"),
             F.expr("bool_or(coalesce(length(rack_id) > 0, false)) as has_racks"),
         )
+
+    @property
+    def batches(self) -> int:
+        """Return the number of tasks for groups that fit in one task each."""
+        return 1 if self.is_one_group else self.tasks
 
     def note_path(self, path: str, rounds: Mapping[str, int] | None = None) -> None:
         """Record the engine that computes all of these groups, and its rounds by kind."""

@@ -70,12 +70,14 @@ class InputCounts(NamedTuple):
     Attributes:
         counts: by the names of ``_OF_GROUPS``, ``_OF_TOPICS`` and ``_OF_CLAIMS``, and bad_target.
         assignors: the names of the assignors that groups use, in order.
-        is_small: whether one task reads all of it, by Spark's own estimate of its bytes.
+        estimated_bytes: Spark's estimate of all that is read; few rows may be left of much.
+        is_small: whether one task reads all of it, by that estimate.
         one_folds: whether one task can fold members and topics.
     """
 
     counts: dict[str, int]
     assignors: list[str]
+    estimated_bytes: float
     is_small: bool
     one_folds: bool
 
@@ -87,7 +89,8 @@ def count_inputs(
     tables = inputs[:4]
     sizes = [0.0 if frame is None else estimated_bytes(frame) for frame in tables]
     one_folds_members, one_folds_topics = (size <= ONE_FOLD_BYTES for size in sizes[:2])
-    is_small = sum(sizes) <= ONE_TASK_BYTES
+    size = sum(sizes)
+    is_small = size <= ONE_TASK_BYTES
     if is_small:
         inputs = in_one_partition(inputs)
     else:
@@ -130,7 +133,7 @@ def count_inputs(
         counts |= {name: int(count or 0) for name, count in row.counts.items()}
         assignors += row.assignors
     one_folds = one_folds_members and one_folds_topics and counts["all_edges"] <= ONE_FOLD_EDGES
-    return InputCounts(counts, sorted(assignors), is_small, one_folds)
+    return InputCounts(counts, sorted(assignors), size, is_small, one_folds)
 
 
 def in_one_partition(inputs: Inputs) -> Inputs:

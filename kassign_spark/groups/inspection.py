@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.input_counts import count_inputs, in_one_partition
 from kassign_spark.groups.rows import WORK_OF_ONE_TASK, tasks_for
+from kassign_spark.groups.task_sizes import ONE_GROUP_BYTES
 from kassign_spark.inputs.checks import refusals
 from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.patterns import with_topics
@@ -87,6 +88,7 @@ def inspect_inputs(
         tasks=tasks_for(work, inputs.members.sparkSession),
         one_list=not counts["differing"],
         one_folds=counted.one_folds,
+        is_one_group=counts["groups"] == 1 and counted.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
         has_missing_claims=bool(counts.get("missing_claims")),
         has_hidden_topics=bool(counts.get("hidden_topics")),

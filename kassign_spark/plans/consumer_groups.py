@@ -137,7 +137,7 @@ def predict_consumer_groups(
     with_steps = with_steps and (eligible.owned is not None or target is not None)
     kernel = partial(predict_consumer_arrow, assignor=assignor, with_steps=with_steps)
     table = fold_consumer_groups(groups)
-    predicted = materialize(run_in_tasks(table, kernel, PREDICTED, eligible.tasks)).frame
+    predicted = materialize(run_in_tasks(table, kernel, PREDICTED, eligible.batches)).frame
     runs = predicted.select(*GROUP_KEY, F.inline("assigned"))
     assigned = runs.withColumn("partition", F.explode("partitions"))
     steps = predicted.select(*GROUP_KEY, F.inline("steps"))

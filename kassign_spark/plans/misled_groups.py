@@ -30,4 +30,4 @@ def note_claims(
 def _find_misled(eligible: Eligible, assignor: object, protocol: str | None) -> DataFrame:
     number = None if assignor is None else KAFKAS.index(str(assignor))
     kernel = partial(misled_arrow, assignor=number, protocol=protocol)
-    return run_in_tasks(fold(eligible), kernel, MISLED, eligible.tasks)
+    return run_in_tasks(fold(eligible), kernel, MISLED, eligible.batches)

@@ -195,6 +195,6 @@ def _answers(
     """Answer all groups once in tasks: partitions and verdicts from one held frame."""
     number = None if assignor is None else PREDICTED.index(assignor)
     answered = partial(kernel, assignor=number)
-    runs = materialize(run_in_tasks(fold(eligible), answered, RUNS, eligible.tasks)).frame
+    runs = materialize(run_in_tasks(fold(eligible), answered, RUNS, eligible.batches)).frame
     rows = runs.where("verdict IS NULL").withColumn("partition", F.explode("partitions"))
     return rows, runs.where("verdict IS NOT NULL")

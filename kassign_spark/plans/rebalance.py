@@ -185,7 +185,7 @@ def _follow(
         protocol=protocol,
         settings=settings,
     )
-    return run_in_tasks(fold(eligible), kernel, STEPS, settings.batches or eligible.tasks)
+    return run_in_tasks(fold(eligible), kernel, STEPS, settings.batches or eligible.batches)
 
 
 def _follow_own(eligible: Eligible, strategy: Assignor, settings: Settings) -> DataFrame:

@@ -59,7 +59,7 @@ def follow(plan: Plan, settings: Settings) -> FollowedPlan:
         at_once=plan.is_by_weight,
     )
     planned = observed_rows(conform(plan.assignment, ASSIGNMENT))
-    tasks = settings.batches or eligible.tasks
+    tasks = settings.batches or eligible.batches
     rows = run_in_tasks(fold(eligible).unionByName(planned), kernel, FOLLOWED, tasks)
     rows_held, counted = materialize(rows, {"withholding": F.count_if(F.col("withheld_count") > 0)})
     is_group = F.col("member_id").isNull()

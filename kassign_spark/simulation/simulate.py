@@ -101,7 +101,7 @@ def simulate(
         racks_before_moves=settings.racks_before_moves,
         max_rounds=settings.max_rounds,
     )
-    tasks = settings.batches or eligible.tasks
+    tasks = settings.batches or eligible.batches
     happened, measured = materialize(
         run_in_tasks(table, kernel, HAPPENED, tasks),
         {"problems": F.count("problem")},

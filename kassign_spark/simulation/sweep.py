@@ -77,7 +77,7 @@ def sweep(
     table = fold(eligible)
     if inputs.target is not None:
         table = table.unionByName(target_rows(inputs.target))
-    swept = run_in_tasks(table, kernel, SWEPT, settings.batches or eligible.tasks)
+    swept = run_in_tasks(table, kernel, SWEPT, settings.batches or eligible.batches)
     return to_result(swept, "sweep", has_cluster_id=has_cluster_id(members))
 
 

@@ -66,5 +66,7 @@ def advise(
     classic = inputs.members.where(~is_consumer_group())
     eligible = inspect_inputs(inputs._replace(members=classic), None).eligible
     eligible = eligible._replace(has_racks=False)
-    advice = run_in_tasks(fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.tasks)
+    advice = run_in_tasks(
+        fold(eligible), advise_arrow, ADVICE, settings.batches or eligible.batches
+    )
     return to_result(advice, "advise", has_cluster_id=has_cluster_id(members))

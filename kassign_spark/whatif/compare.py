@@ -95,7 +95,7 @@ def compare(
         racks_before_moves=settings.racks_before_moves,
         max_rounds=settings.max_rounds,
     )
-    tasks = settings.batches or eligible.tasks
+    tasks = settings.batches or eligible.batches
     if weights is None:
         rows = run_in_tasks(fold(eligible), kernel, COMPARED, tasks)
     else:

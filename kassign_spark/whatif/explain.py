@@ -51,5 +51,5 @@ def explain(
     inputs = conform_inputs(members, topics, owned)
     eligible = inspect_inputs(inputs, None).eligible
     table = fold(eligible).unionByName(observed_rows(conform(assignment, ASSIGNMENT)))
-    rows = run_in_tasks(table, explain_arrow, EXPLAINED, eligible.tasks)
+    rows = run_in_tasks(table, explain_arrow, EXPLAINED, eligible.batches)
     return to_result(rows, "explain", has_cluster_id=has_cluster_id(members))

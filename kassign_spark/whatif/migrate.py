@@ -139,7 +139,7 @@ def migrate(
         rules=BrokerRules(policy, max_size),
         is_owned=owned is not None,
     )
-    migrated = run_in_tasks(table, kernel, MIGRATED, eligible.tasks)
+    migrated = run_in_tasks(table, kernel, MIGRATED, eligible.batches)
     rows = materialize(migrated).frame
     has_clusters = has_cluster_id(members)
     return Migration(

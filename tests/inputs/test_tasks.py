@@ -1,4 +1,4 @@
-"""The number of tasks changes no answer."""
+"""How many tasks the groups of a call are spread over, by what one look at them finds."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kassign_spark import Settings, assign
-from kassign_spark.groups import input_counts
+from kassign_spark.groups import input_counts, inspection
+from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold
 from kassign_spark.inputs.input_tables import conform_inputs
@@ -15,6 +16,35 @@ from tests import builders
 from tests.quick_frames import takes_arrow
 
 _TOPICS = {"t": 30_000}
+
+
+def _eligible(spark: SparkSession, groups: int) -> Eligible:
+    members = [
+        {"group_id": f"g{group}", "member_id": f"C{member}", "topics": ["t"]}
+        for group in range(groups)
+        for member in range(3)
+    ]
+    tables = builders.members(spark, members), builders.topics(spark, _TOPICS), None
+    return inspect_inputs(conform_inputs(*tables), None).eligible
+
+
+@takes_arrow
+def test_a_single_group_is_read_by_the_task_that_answers_it(spark: SparkSession) -> None:
+    eligible = _eligible(spark, 1)
+    assert (eligible.tasks, eligible.batches) == (2, 1)
+
+
+def test_two_groups_are_spread(spark: SparkSession) -> None:
+    eligible = _eligible(spark, 2)
+    assert (eligible.tasks, eligible.batches) == (2, 2)
+
+
+def test_a_single_group_among_much_that_is_read_is_shuffled(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All tasks look for its rows, as what is read may be a whole fleet's."""
+    monkeypatch.setattr(inspection, "ONE_GROUP_BYTES", 0)
+    assert _eligible(spark, 1).batches == 2
 
 
 def test_a_single_group_has_one_answer_for_any_number_of_tasks(spark: SparkSession) -> None:
