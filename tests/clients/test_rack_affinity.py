@@ -13,10 +13,14 @@ from tests.clients.test_drawn import explained
 from tests.clients.test_eager import predicted
 from tests.kafka.oracle import Group, Member
 
-_COUNT, _RUNS = 200, 60
-"""So many runs that a group with two answers shows both."""
+_COUNT, _RUNS = 200, 150
+"""So many runs that a group with two answers shows both, the seldom one in one of eight."""
 _SELDOM = 1_000
-"""So many that a topic shows each of its answers: those of any two orders of five racks."""
+"""So many that a topic with leaders in two racks shows each of its answers.
+
+Of more racks no number is enough: Go's runtime begins anywhere in a small map and goes on in its
+order, so that it never shows all the orders that the language allows.
+"""
 _RACKS = ("a", "b", "c", "d")
 
 
@@ -79,7 +83,9 @@ def test_explain_takes_each_answer_that_can_be_drawn_and_no_other() -> None:
                 continue
             # Go draws for each topic anew: all topics together may take more draws than these.
             given += answers("kafka-go", [groups[place]] * _SELDOM)
-            for topic in groups[place].topics:
+            for topic, replica_racks in groups[place].topics.items():
+                if len({leader for leader, _ in replica_racks}) > 2:
+                    continue
                 assert _of_topic(exchanged[place], topic) in (
                     _of_topic(answer, topic) for answer in given
                 ), groups[place]
