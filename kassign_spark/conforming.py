@@ -94,8 +94,10 @@ def conform(frame: DataFrame, table: Table) -> DataFrame:
 
     Raises:
         SchemaError: one message with every missing column and every column of a wrong type.
+        SessionError: the server of Spark Connect does not answer.
         WorkerError: the session's Python workers run an interpreter without our packages.
     """
+    check_workers(frame.sparkSession)  # before a server is asked for any columns
     return _cast(frame, table, {"int": "bigint"})
 
 
@@ -115,7 +117,6 @@ def declare(frame: DataFrame, table: Table) -> DataFrame:
 
 
 def _cast(frame: DataFrame, table: Table, instead: Mapping[str, str]) -> DataFrame:
-    check_workers(frame.sparkSession)
     problems = list(_discrepancies(frame, table))
     if problems:
         raise SchemaError(f"table {table.name}: " + "; ".join(problems))

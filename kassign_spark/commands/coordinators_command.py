@@ -22,7 +22,7 @@ from kassign_spark.display import (
     plural,
     written,
 )
-from kassign_spark.inputs.problem_rows import TableCheck, list_problems, refuse_problems
+from kassign_spark.inputs.problem_rows import TableCheck, refuse_problems
 from kassign_spark.inputs.rules import name_rule
 from kassign_spark.schemas import GROUP_KEY, LEADERS, MEMBERS
 from kassign_spark.spark.iteration import materialize
@@ -88,9 +88,7 @@ def run(args: argparse.Namespace) -> Outcome:
         sums = {"groups": F.count(F.lit(1)), "unnamed": F.expr(f"count_if({named.broken})")}
         by_group, counted = materialize(of_groups, sums)
         if counted["unnamed"]:
-            refuse_problems(
-                list_problems([TableCheck(MEMBERS, conform(members, MEMBERS), [named])])
-            )
+            refuse_problems([TableCheck(MEMBERS, conform(members, MEMBERS), [named])])
         load = materialize(of_brokers).frame
         write_tables(spark, args, coordinators=by_group, load=load)
         brokers = load.where("coordinator IS NOT NULL")

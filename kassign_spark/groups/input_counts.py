@@ -99,7 +99,7 @@ def count_inputs(
         if one_folds_topics:
             inputs = inputs._replace(topics=inputs.topics.coalesce(1))
     of_members = _measure_members(inputs, known_assignors is None, both_types)
-    rules, measures = rules_of_topics(inputs.topics), dict(_OF_TOPICS)
+    rules, measures = rules_of_topics(inputs.topics_form), dict(_OF_TOPICS)
     if both_types and "topic_id" in inputs.topics.columns:
         rules += topic_id_rules()
         # A topic with two ids is one of those that appear twice.

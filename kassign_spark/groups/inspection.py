@@ -10,7 +10,7 @@ from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.input_counts import count_inputs, in_one_partition
 from kassign_spark.groups.rows import WORK_OF_ONE_TASK, tasks_for
 from kassign_spark.groups.task_sizes import ONE_GROUP_BYTES
-from kassign_spark.inputs.checks import refusals
+from kassign_spark.inputs.checks import input_checks
 from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.problem_rows import refuse_problems
@@ -70,7 +70,7 @@ def inspect_inputs(
     tables = ("members", "topics", "owned", "target")
     is_bad = unknown or any(counts.get(f"bad_{table}") for table in tables)
     if is_bad or may_be_too_large:
-        refuse_problems(refusals(inputs, known_assignors, both_types=both_types))
+        refuse_problems(input_checks(inputs, known_assignors, both_types=both_types))
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
     if counted.is_small and work + counts["topics"] * counts["mean"] <= WORK_OF_ONE_TASK:

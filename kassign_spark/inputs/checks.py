@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.inputs.input_tables import Inputs
-from kassign_spark.inputs.problem_rows import Check, Problem, TableCheck, list_problems
+from kassign_spark.inputs.problem_rows import Check, Problem, TableCheck
 from kassign_spark.inputs.regexes import with_regex_topics
 from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
@@ -25,7 +25,7 @@ from kassign_spark.limits import (
     PARTITIONS_OF_A_GROUP,
     PARTITIONS_OF_A_TOPIC,
 )
-from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, TOPIC_PARTITIONS, TOPICS
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, TOPICS, Table
 
 CONFLICTS = {
     "several_leaders": "count_if(is_leader) > 1",
@@ -51,10 +51,10 @@ TOO_LARGE = {
 }
 
 
-def refusals(
+def input_checks(
     inputs: Inputs, assignors: Collection[str] | None, *, both_types: bool = False
-) -> DataFrame:
-    """List what an assignment is refused for.
+) -> list[Check | TableCheck]:
+    """Return the checks of the inputs of an assignment, which any problem refuses.
 
     Args:
         inputs: conforming tables, patterns resolved.
@@ -62,10 +62,6 @@ def refusals(
             caller's own choice overrides that column.
         both_types: whether groups of group_type `consumer` are assigned by their coordinator: their
             members vote, may differ, have no vote or a regex, and the group may have a target.
-
-    Returns:
-        cluster_id string, group_id string, member_id string, topic string, partition bigint,
-        problem string, detail string; empty where the inputs are fit for use.
     """
     members, topics = inputs.members, inputs.topics
     checks = [*row_checks(inputs), conflict_check(members), _duplicate_check(members)]
@@ -76,20 +72,16 @@ def refusals(
         checks.append(_assignor_check(members.where(is_classic), assignors))
     if both_types and inputs.has_regexes:
         members = with_regex_topics(members, topics)
-    return list_problems([*checks, *_size_checks(members, topics)])
+    return [*checks, *_size_checks(members, topics)]
 
 
 def row_checks(inputs: Inputs) -> list[Check | TableCheck]:
-    """Return the part of ``refusals`` that concerns a single row or topic."""
-    has_counts = "num_partitions" in inputs.topics.columns
+    """Return the part of ``input_checks`` that concerns a single row or topic."""
+    form = inputs.topics_form
     checks: list[Check | TableCheck] = [
         TableCheck(MEMBERS, inputs.members, member_rules()),
-        TableCheck(
-            TOPICS if has_counts else TOPIC_PARTITIONS,
-            inputs.topics,
-            rules_of_topics(inputs.topics),
-        ),
-        _topic_check(inputs.topics, has_counts),
+        TableCheck(form, inputs.topics, rules_of_topics(form)),
+        _topic_check(inputs.topics, form),
     ]
     if inputs.owned is not None:
         rules = owned_rules(has_positions=inputs.has_positions)
@@ -195,9 +187,9 @@ def describe_too_large(problem: str, number: str) -> str:
     return sql_sentence(about, sql_quoted("group_id"), f"format_number({number}, 0)")
 
 
-def _topic_check(topics: DataFrame, has_counts: bool) -> Check:
+def _topic_check(topics: DataFrame, form: Table) -> Check:
     """Look for topics with two counts, or with partitions missing between."""
-    if has_counts:
+    if form is TOPICS:
         return differing_check(topics, "num_partitions", "differing_counts", unit=" partitions")
     detail = sql_sentence(
         "table topics, column partition: topic {} has {} of the partitions 0..{}: "

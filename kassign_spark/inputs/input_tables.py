@@ -8,8 +8,7 @@ from kassign_spark.conforming import check_same_clusters, conform, topics_table
 from kassign_spark.inputs.client_families import SIGNS, with_clients
 from kassign_spark.inputs.patterns import with_topics
 from kassign_spark.inputs.regexes import with_regex_topics
-from kassign_spark.schemas import MEMBERS, OWNED, OWNED_IN_ORDER, TARGET
-from kassign_spark.spark.workers import check_workers
+from kassign_spark.schemas import MEMBERS, OWNED, OWNED_IN_ORDER, TARGET, Table
 
 
 class Inputs(NamedTuple):
@@ -25,6 +24,8 @@ class Inputs(NamedTuple):
     """Whether members may subscribe by a regex that the broker resolves."""
     has_types: bool
     """Whether there may be groups whose coordinator assigns (KIP-848)."""
+    topics_form: Table
+    """The schema of topics, one of two."""
     has_positions: bool = False
     """Whether what is owned may be in the order of the members' lists."""
 
@@ -42,14 +43,13 @@ def conform_inputs(
         SessionError: the server of Spark Connect does not answer.
         WorkerError: the session's Python workers run an interpreter without our packages.
     """
-    check_workers(members.sparkSession)  # before a server is asked for any columns
+    members_in_order = conform(members, MEMBERS)
     topics_form = topics_table(topics)
     check_same_clusters(
         [(MEMBERS, members), (topics_form, topics), (OWNED, owned), (TARGET, target)]
     )
     has_positions = owned is not None and "position" in owned.columns
     has_signs = not {*SIGNS}.isdisjoint(members.columns)
-    members_in_order = conform(members, MEMBERS)
     return Inputs(
         with_clients(members_in_order) if has_signs else members_in_order,
         conform(topics, topics_form),
@@ -58,6 +58,7 @@ def conform_inputs(
         has_patterns="topics_pattern" in members.columns,
         has_regexes="topics_regex" in members.columns,
         has_types="group_type" in members.columns,
+        topics_form=topics_form,
         has_positions=has_positions,
     )
 

@@ -18,31 +18,6 @@ MAX_LISTED = 20
 PROBLEM = ["cluster_id", "group_id", "member_id", "topic", "partition", "problem", "detail"]
 
 
-def refuse_problems(problems: DataFrame) -> None:
-    """Raise the error that lists problems, of ``list_problems``, if there are any; runs a job.
-
-    Raises:
-        InputError: every problem with its table, column and value, the first ``MAX_LISTED`` spelled
-            out.
-    """
-    listed = problems.orderBy("problem", *PROBLEM[:5], "detail").limit(MAX_LISTED + 1).collect()
-    if listed:
-        sentences = [row.detail for row in listed[:MAX_LISTED]]
-        if len(listed) > MAX_LISTED:
-            sentences.append(f"and {problems.count() - MAX_LISTED} more problems")
-        raise InputError("; ".join(sentences))
-
-
-def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
-    """Refuse an assignment, or what is owned, for rows that have no meaning; runs a job.
-
-    Raises:
-        SchemaError: columns are missing or of the wrong type.
-        InputError: rows break rules; the first ones are spelled out.
-    """
-    refuse_problems(list_problems([TableCheck(table, conform(frame, table), owned_rules())]))
-
-
 class Problem(NamedTuple):
     """One problem that rows can have, in SQL over the columns of its ``Check``.
 
@@ -76,6 +51,32 @@ class TableCheck(NamedTuple):
     table: Table
     rows: DataFrame
     rules: Sequence[Rule]
+
+
+def refuse_problems(checks: Iterable[Check | TableCheck]) -> None:
+    """Raise the error that lists the problems that the checks find, if any; runs a job.
+
+    Raises:
+        InputError: every problem with its table, column and value, the first ``MAX_LISTED`` spelled
+            out.
+    """
+    problems = list_problems(checks)
+    listed = problems.orderBy("problem", *PROBLEM[:5], "detail").limit(MAX_LISTED + 1).collect()
+    if listed:
+        sentences = [row.detail for row in listed[:MAX_LISTED]]
+        if len(listed) > MAX_LISTED:
+            sentences.append(f"and {problems.count() - MAX_LISTED} more problems")
+        raise InputError("; ".join(sentences))
+
+
+def refuse_broken_rows(frame: DataFrame, table: Table) -> None:
+    """Refuse an assignment, or what is owned, for rows that have no meaning; runs a job.
+
+    Raises:
+        SchemaError: columns are missing or of the wrong type.
+        InputError: rows break rules; the first ones are spelled out.
+    """
+    refuse_problems([TableCheck(table, conform(frame, table), owned_rules())])
 
 
 def list_problems(checks: Iterable[Check | TableCheck]) -> DataFrame:

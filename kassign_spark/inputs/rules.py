@@ -9,13 +9,14 @@ count with it.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from kassign_spark.client_libraries import ASSIGNORS, ASSIGNORS_OF_CLIENT, CLIENTS
 from kassign_spark.inputs.client_families import IS_UNREADABLE
 from kassign_spark.inputs.linear import UNENDING, is_compiled, may_not_end_in_sql
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
+from kassign_spark.schemas import TOPICS, Table
 
 NO_PATTERN = "not a pattern of java.util.regex that a consumer takes"
 INT_MAX = 2**31 - 1
@@ -148,10 +149,10 @@ def is_consumer_group() -> Column:
     return F.expr(IS_CONSUMER_GROUP)
 
 
-def rules_of_topics(topics: DataFrame) -> list[Rule]:
+def rules_of_topics(form: Table) -> list[Rule]:
     """Return the rules over ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``."""
     names = [name_rule("topic"), _topic_name_rule()]
-    if "num_partitions" in topics.columns:
+    if form is TOPICS:
         return [*names, *_count_rules("num_partitions", PARTITIONS_OF_A_TOPIC)]
     return [*names, *_count_rules("partition", PARTITIONS_OF_A_TOPIC - 1)]
 

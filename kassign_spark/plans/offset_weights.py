@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors.weighted.options import check_choice
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id
 from kassign_spark.errors import SettingsError
-from kassign_spark.inputs.problem_rows import TableCheck, list_problems, refuse_problems
+from kassign_spark.inputs.problem_rows import TableCheck, refuse_problems
 from kassign_spark.inputs.rules import Rule, partition_rules, sql_text
 from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, OFFSETS, table_of
@@ -137,7 +137,7 @@ def _refuse(joined: DataFrame, reset: str) -> None:
     if reset == "none":
         uncommitted = "group_id is not null and committed_offset is null"
         rules.append(_rule("committed_offset", uncommitted, "auto_offset_reset is none"))
-    refuse_problems(list_problems([TableCheck(OFFSETS, joined, rules)]))
+    refuse_problems([TableCheck(OFFSETS, joined, rules)])
 
 
 def _rule(column: str, is_broken: str, advice: str) -> Rule:

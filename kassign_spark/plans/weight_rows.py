@@ -13,7 +13,6 @@ from kassign_spark.inputs.problem_rows import (
     Check,
     Problem,
     TableCheck,
-    list_problems,
     refuse_problems,
 )
 from kassign_spark.inputs.rules import (
@@ -65,7 +64,7 @@ def refuse_weights(weights: DataFrame, members: DataFrame) -> None:
         TableCheck(MEMBERS, members, of_members),
         Check(weights, (*GROUP_KEY, "topic", "partition"), [_WEIGHT_TWICE], {"rows": "count(*)"}),
     ]
-    refuse_problems(list_problems(checks))
+    refuse_problems(checks)
 
 
 _WEIGHT_TWICE = Problem(

@@ -6,11 +6,11 @@ from pyspark.sql import functions as F
 from kassign_spark.conforming import check_same_clusters, conform, has_cluster_id, topics_table
 from kassign_spark.errors import InputError
 from kassign_spark.groups.input_counts import fold_topics
-from kassign_spark.inputs.problem_rows import TableCheck, list_problems, refuse_problems
+from kassign_spark.inputs.problem_rows import TableCheck, refuse_problems
 from kassign_spark.inputs.rules import Rule, rules_of_topics
 from kassign_spark.producer.partitioner import placed_conforming
 from kassign_spark.results import to_result
-from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, table_of
+from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, GROUP_KEY, MEMBERS, Table, table_of
 
 _COUNTS = ("record_count", "byte_count")
 _PARTITION = "cluster_id string?, topic string, partition int"
@@ -47,7 +47,7 @@ def partition_traffic(
     form = topics_table(topics)
     check_same_clusters([(form, topics), (SHARES, shares)])
     known = conform(topics, form)
-    refuse_problems(list_problems([TableCheck(form, known, _ranges(topics))]))
+    refuse_problems([TableCheck(form, known, _ranges(form))])
     sizes = fold_topics(known, bad_row="false").where("num_partitions > 0")
     placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
     in_topic = [CLUSTER_ID, "topic"]
@@ -77,9 +77,9 @@ def partition_traffic(
     return to_result(result, "partition_traffic", has_cluster_id=has_cluster_id(topics))
 
 
-def _ranges(topics: DataFrame) -> list[Rule]:
+def _ranges(form: Table) -> list[Rule]:
     """Return the rules that keep a row per partition from becoming more rows than there can be."""
-    return [rule for rule in rules_of_topics(topics) if rule.problem.endswith("_out_of_range")]
+    return [rule for rule in rules_of_topics(form) if rule.problem.endswith("_out_of_range")]
 
 
 def member_traffic(

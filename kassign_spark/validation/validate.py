@@ -57,12 +57,12 @@ def validate(
         topics: ``schemas.TOPICS``, or one row per partition.
         owned: ``schemas.OWNED``.
         assignors: names that ``members.assignor`` may hold; None: that column is not looked at.
-        weights: ``schemas.WEIGHTS``; whether their values have a meaning is said by whoever plans.
+        weights: ``schemas.WEIGHTS``; the functions that plan by weight check the values.
 
     Returns:
         cluster_id string (where the inputs have it), group_id string (null: of the cluster),
         member_id string, topic string, partition int, problem string, detail string; empty where
-        all is well. An assignment is refused for the problems that ``checks.refusals`` lists;
+        all is well. An assignment is refused for the problems that ``checks.input_checks`` finds;
         these do not hinder one:
         `topic_without_metadata` (left out, as Kafka does where it does not exist; where members own
         of it, the snapshot may lack it), `topic_without_partitions` (left out, as Kafka does),

@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 from kassign_spark import assign
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.errors import InputError, KassignError, SchemaError
-from kassign_spark.inputs.checks import refusals
+from kassign_spark.inputs.checks import input_checks
 from kassign_spark.inputs.input_tables import conform_inputs
+from kassign_spark.inputs.problem_rows import list_problems
 from tests import builders
 from tests.builders import Rows, held
 
@@ -37,7 +38,7 @@ def _details(spark: SparkSession, **tables: Any) -> list[str]:
     """All problems of tables given as rows, in one job; wide, so that numbers can overflow."""
     rows = {"members": [_MEMBER], "topics": [_TOPIC], "owned": [_OWNED], **tables}
     frames = [getattr(builders, name)(spark, each, wide=True) for name, each in rows.items()]
-    problems = refusals(conform_inputs(*frames), ASSIGNORS)
+    problems = list_problems(input_checks(conform_inputs(*frames), ASSIGNORS))
     return sorted(row.detail for row in problems.collect())
 
 
