@@ -24,6 +24,7 @@ from kassign_spark.groups.read import (
     TOPIC,
 )
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
+from kassign_spark.spark.archives import forget_archives
 from kassign_spark.spark.sessions import cores
 
 _COLUMNS = {
@@ -212,6 +213,7 @@ def _call(kernel: Kernel, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
         del arrived
         for piece in kernel(table):
             yield from piece.to_batches()
+    forget_archives()
 
 
 def tasks_for(work: int, session: SparkSession) -> int:
