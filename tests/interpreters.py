@@ -11,5 +11,5 @@ def interpreter_of(version: str) -> str | None:
     if sys.version.startswith(f"{version}."):
         return sys.executable
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = sorted(pyenv.glob(f"{version}.*/bin/python3"))
-    return str(found[-1]) if found else shutil.which(f"python{version}")
+    rows = sorted(pyenv.glob(f"{version}.*/bin/python3"))
+    return str(rows[-1]) if rows else shutil.which(f"python{version}")

@@ -37,8 +37,8 @@ def parsers() -> dict[str, argparse.ArgumentParser]:
 def schema_of(command: str) -> dict[str, Any]:
     """What its ``--json-schema`` prints."""
     (action,) = (each for each in parsers()[command]._actions if isinstance(each, PrintSchema))
-    found: dict[str, Any] = json.loads(json.dumps(action.document))
-    return found
+    result: dict[str, Any] = json.loads(json.dumps(action.document))
+    return result
 
 
 @cache

@@ -29,8 +29,8 @@ def answer_of(name: str, groups: Sequence[Group]) -> list[Assigned | str]:
 
 def assigned(groups: Sequence[Group]) -> list[Assigned]:
     """What ``assign`` gives in a task, each group by its own assignor; the lists are sorted."""
-    found = assigned_of(assign_arrow(table_of(groups)), groups)
-    return [{member: sorted(tps) for member, tps in of.items()} for of in found]
+    result = assigned_of(assign_arrow(table_of(groups)), groups)
+    return [{member: sorted(tps) for member, tps in of.items()} for of in result]
 
 
 def follow(group: Group) -> Assigned | str:

@@ -221,7 +221,7 @@ def _totals(groups: list[dict[str, Any]]) -> dict[str, Any]:
     def total(name: str) -> int:
         return sum(group[name] or 0 for group in groups)
 
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         name: total(name)
         for name in (
             *("member_count", "partition_count", "idle_before", "idle_after", "least_moves"),
@@ -229,14 +229,14 @@ def _totals(groups: list[dict[str, Any]]) -> dict[str, Any]:
         )
     }
     for protocol in ("planned", "eager", "cooperative"):
-        found[f"{protocol}_moved"] = total(
+        result[f"{protocol}_moved"] = total(
             "moved" if protocol == "planned" else f"{protocol}_moved"
         )
-        found[f"{protocol}_paused"] = total(f"{protocol}_paused")
-        found[f"{protocol}_rounds"] = max(group[f"{protocol}_rounds"] for group in groups)
-        found[f"{protocol}_paused_groups"] = len(groups)
+        result[f"{protocol}_paused"] = total(f"{protocol}_paused")
+        result[f"{protocol}_rounds"] = max(group[f"{protocol}_rounds"] for group in groups)
+        result[f"{protocol}_paused_groups"] = len(groups)
     return {
-        **found,
+        **result,
         "group_count": len(groups),
         "idle_group_count": sum(group["idle_after"] > 0 for group in groups),
         "uneven_count": sum(not group["is_balance_optimal"] for group in groups),

@@ -100,9 +100,9 @@ def _next(ids: list[int]) -> int:
 
 def _since(ids: list[int], first: int, what: str) -> list[int]:
     """Ids are given one after the other: a gap is what the store has dropped."""
-    found = [number for number in ids if number >= first]
-    assert found == list(range(first, first + len(found))), f"the store has dropped {what}"
-    return found
+    result = [number for number in ids if number >= first]
+    assert result == list(range(first, first + len(result))), f"the store has dropped {what}"
+    return result
 
 
 def _tasks_of_stages(context: Any, jobs: list[int]) -> list[int]:

@@ -18,10 +18,10 @@ def keep_java_names() -> None:
 
 def _keeping(ask: Any) -> Any:
     def answer(of: Any, name: str) -> Any:
-        found = ask(of, name)
+        result = ask(of, name)
         # Else it is the value of a static field, which is no name and may change.
-        if isinstance(found, JavaMember | JavaPackage | JavaClass):
-            vars(of)[name] = found
-        return found
+        if isinstance(result, JavaMember | JavaPackage | JavaClass):
+            vars(of)[name] = result
+        return result
 
     return answer

@@ -104,14 +104,14 @@ def assigned_of(
     tables: Iterable[pa.Table], groups: Sequence[Group]
 ) -> list[dict[str, set[tuple[str, int]]]]:
     """What each member of each group is given."""
-    found: list[dict[str, set[tuple[str, int]]]] = [
+    result: list[dict[str, set[tuple[str, int]]]] = [
         {member.member_id: set() for member in group.members} for group in groups
     ]
     for row in each_partition(tables):
-        given = found[int(row["group_id"][1:])][row["member_id"]]
+        given = result[int(row["group_id"][1:])][row["member_id"]]
         assert (row["topic"], row["partition"]) not in given
         given.add((row["topic"], row["partition"]))
-    return found
+    return result
 
 
 def each_partition(tables: Iterable[pa.Table]) -> Iterator[Row]:

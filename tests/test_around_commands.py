@@ -48,10 +48,10 @@ def test_groups_find_their_coordinators(
 ) -> None:
     assert cli.main(["coordinators", str(fleet), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    found = {row["group_id"]: row["coordinator_partition"] for row in facts["groups"]}
+    result = {row["group_id"]: row["coordinator_partition"] for row in facts["groups"]}
     java = spark._jvm.org.apache.kafka.common.utils.Utils
-    hashes = {name: spark._jvm.java.util.Objects.hashCode(name) for name in found}
-    assert found == {name: java.abs(value) % 50 for name, value in hashes.items()}
+    hashes = {name: spark._jvm.java.util.Objects.hashCode(name) for name in result}
+    assert result == {name: java.abs(value) % 50 for name, value in hashes.items()}
     assert facts["brokers"] == []
     lines = [
         json.dumps({"topic": "__consumer_offsets", "partition": p, "leader": p % 2})
@@ -59,9 +59,9 @@ def test_groups_find_their_coordinators(
     ]
     (fleet / "leaders.jsonl").write_text("\n".join(lines) + "\n")
     assert cli.main(["coordinators", str(fleet)]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("3 groups, 1 hot coordinator\n")
-    assert "offsets partitions" in said
+    output = capsys.readouterr().out
+    assert output.startswith("3 groups, 1 hot coordinator\n")
+    assert "offsets partitions" in output
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
@@ -75,9 +75,9 @@ def test_a_group_without_a_name_has_no_coordinator(
     }
     (fleet / f"members.{ending}").write_text(texts[ending])
     assert cli.main(["coordinators", str(fleet)]) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert "table members, column group_id" in said
-    assert 'member_id="a"' in said
+    output = capsys.readouterr().err.splitlines()[-1]
+    assert "table members, column group_id" in output
+    assert 'member_id="a"' in output
 
 
 @pytest.mark.slow
@@ -93,9 +93,9 @@ def test_settings_are_checked(
         "1 client of version 4.1.0: 0 refused, 0 advised against, 0 unknown\n"
     )
     assert cli.main([*command, str(good), str(bad), "--json"]) == 1
-    said = capsys.readouterr().out
-    assert "secret" not in said
-    facts = json.loads(said)
+    output = capsys.readouterr().out
+    assert "secret" not in output
+    facts = json.loads(output)
     assert facts["refused_count"] == 1
     assert facts["findings"][0]["setting"] == "heartbeat.interval.ms"
     spring, passwd = tmp_path / "application.properties", tmp_path / "passwd"
@@ -105,18 +105,18 @@ def test_settings_are_checked(
     )
     passwd.write_text("root:x:0:0:root:/root:/bin/bash\n")
     assert cli.main([*command, str(spring)]) == 1
-    said = capsys.readouterr().out
-    assert said.startswith(
+    output = capsys.readouterr().out
+    assert output.startswith(
         "1 client of version 4.1.0: 1 refused, 0 advised against, 2 unknown\n\nseverity "
     )
-    rows = [line.split()[0:3:2] for line in said.splitlines()[3:]]
+    rows = [line.split()[0:3:2] for line in output.splitlines()[3:]]
     assert rows == [
         ["refused", "auto.offset.reset"],
         ["unknown", "my.own.setting"],
         ["unknown", "spring.kafka.consumer.group-idd"],
     ]
-    assert "the nearest is spring.kafka.consumer.group-id" in said
-    assert "secret" not in said
+    assert "the nearest is spring.kafka.consumer.group-id" in output
+    assert "secret" not in output
     good.write_text("group.id=g\nmy.own.setting=a secret\n")
     assert cli.main([*command, str(good), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -128,8 +128,8 @@ def test_settings_are_checked(
     ]
     assert cli.main([*command[:-1], "four", str(good)]) == 2
     assert cli.main([*command, str(tmp_path / "none")]) == 2
-    said = capsys.readouterr().err.splitlines()
-    errors = [line for line in said if line.startswith("kassign-spark: error: ")]
+    output = capsys.readouterr().err.splitlines()
+    errors = [line for line in output if line.startswith("kassign-spark: error: ")]
     assert len(errors) == 2
     assert '"four"' in errors[0]
     assert "No such file" in errors[1]

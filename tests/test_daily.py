@@ -178,8 +178,8 @@ def test_the_real_commands(tmp_path: Path) -> None:
     )
     day = folder / "2026-11-22"
     assert (day / "report.html").read_text().startswith("<!DOCTYPE html>")
-    found = {path.stem: json.loads(path.read_text()) for path in day.glob("*.json")}
-    assert sorted(found) == ["assign", "diff", "report", "validate"]
-    for step, document in found.items():
+    result = {path.stem: json.loads(path.read_text()) for path in day.glob("*.json")}
+    assert sorted(result) == ["assign", "diff", "report", "validate"]
+    for step, document in result.items():
         check_document(step, document)
-    assert (found["diff"]["changed_group_count"], found["diff"]["new_count"]) == (1, 1)
+    assert (result["diff"]["changed_group_count"], result["diff"]["new_count"]) == (1, 1)

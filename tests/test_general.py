@@ -60,18 +60,18 @@ def _found(group: MixedGroup, rows: Iterable[Row]) -> Optimum:
 
 
 def _by_group(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {group.name: [] for group in GROUPS}
+    result: dict[str, list[Row]] = {group.name: [] for group in GROUPS}
     for row in rows:
-        found[row.group_id].append(row)
-    return found
+        result[row.group_id].append(row)
+    return result
 
 
 def _check_optima(groups: list[MixedGroup], rows: list[Row]) -> None:
-    found = _by_group(rows)
+    result = _by_group(rows)
     off = {
         group.name: (got, best)
         for group in groups
-        if (got := _found(group, found[group.name])) != (best := least_cost(*group.counts()))
+        if (got := _found(group, result[group.name])) != (best := least_cost(*group.counts()))
     }
     assert not off, f"seed {SEED}: {len(off)} of {len(groups)} groups are off: {off}"
 

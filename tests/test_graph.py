@@ -56,23 +56,23 @@ def _frame(spark: SparkSession, links: list[tuple[int, int]]) -> DataFrame:
 def test_rounds_find_the_components_in_few_rounds(spark: SparkSession) -> None:
     links = _links()
     budget = Budget(100)
-    found = connected_components(_frame(spark, links), IN_ROUNDS, budget)
-    assert {row.id: row.component for row in found.frame.collect()} == _expected(links)
-    assert found.frame.count() == len(_expected(links))
-    assert (found.by, found.rounds) == ("rounds", budget.used)
+    result = connected_components(_frame(spark, links), IN_ROUNDS, budget)
+    assert {row.id: row.component for row in result.frame.collect()} == _expected(links)
+    assert result.frame.count() == len(_expected(links))
+    assert (result.by, result.rounds) == ("rounds", budget.used)
     assert budget.used <= 10  # the chain's diameter is 199
 
 
 def test_graphframes_and_rounds_agree(spark: SparkSession) -> None:
     links = _links()
     try:
-        found = connected_components(
+        result = connected_components(
             _frame(spark, links), Settings(use_graphframes=True), Budget(100)
         )
     except SettingsError:
         pytest.skip("io.graphframes:graphframes-spark4_2.13 is not in the local Maven repository")
-    assert {row.id: row.component for row in found.frame.collect()} == _expected(links)
-    assert (found.by, found.rounds) == ("graphframes", 0)
+    assert {row.id: row.component for row in result.frame.collect()} == _expected(links)
+    assert (result.by, result.rounds) == ("graphframes", 0)
 
 
 def test_graphframes_that_are_not_there_are_an_error_only_when_asked_for(
@@ -98,9 +98,9 @@ def test_halves_of_graphframes_that_do_not_fit_each_other(
     frame = _frame(spark, [(1, 2)])
     says = r"^graphframes-py \S+ does not fit the Spark package \S+:0\.7\.1: "
     with pytest.warns(UserWarning, match=says + ".*; connected components come from rounds"):
-        found = connected_components(frame, Settings(), Budget(100))
-    assert sorted(found.frame.collect()) == [(1, 1), (2, 1)]
-    assert found.by == "rounds"
+        result = connected_components(frame, Settings(), Budget(100))
+    assert sorted(result.frame.collect()) == [(1, 1), (2, 1)]
+    assert result.by == "rounds"
     with pytest.raises(SettingsError, match="use_graphframes: graphframes-py"):
         connected_components(frame, Settings(use_graphframes=True), Budget(100))
 
@@ -115,8 +115,8 @@ def test_graphframes_that_throws_is_gone_on_without(
 
     monkeypatch.setattr(graphframes.GraphFrame, "connectedComponents", fails)
     with pytest.warns(UserWarning, match=r"^GraphFrames \S+ failed: out of luck; connected"):
-        found = connected_components(_frame(spark, [(1, 2)]), Settings(), Budget(100))
-    assert sorted(found.frame.collect()) == [(1, 1), (2, 1)]
+        result = connected_components(_frame(spark, [(1, 2)]), Settings(), Budget(100))
+    assert sorted(result.frame.collect()) == [(1, 1), (2, 1)]
 
 
 def test_a_jar_without_what_the_python_half_calls_is_gone_on_without(
@@ -131,8 +131,8 @@ def test_a_jar_without_what_the_python_half_calls_is_gone_on_without(
 
     monkeypatch.setattr(graphframes, "GraphFrame", calls_what_is_not_there)
     with pytest.warns(UserWarning, match=r"^GraphFrames \S+ failed: .*noSuchMethod.*; connected"):
-        found = connected_components(_frame(spark, [(1, 2)]), Settings(), Budget(100))
-    assert sorted(found.frame.collect()) == [(1, 1), (2, 1)]
+        result = connected_components(_frame(spark, [(1, 2)]), Settings(), Budget(100))
+    assert sorted(result.frame.collect()) == [(1, 1), (2, 1)]
 
 
 def test_the_configuration_names_the_half_that_goes_with_the_pinned_one() -> None:

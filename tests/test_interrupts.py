@@ -245,8 +245,8 @@ def _run(
             if running.poll() is None:
                 os.killpg(running.pid, number)
             time.sleep(pause)
-        printed, said = running.communicate(timeout=120)
-    return running.returncode, printed, said
+        printed, error_output = running.communicate(timeout=120)
+    return running.returncode, printed, error_output
 
 
 @pytest.mark.slow
@@ -262,18 +262,18 @@ def test_at_any_moment(tmp_path: Path, own_processes: None) -> None:
         out = tmp_path / f"out{i}"
         number = signal.SIGTERM if i % 4 == 3 else signal.SIGINT
         numbers = [number] * (2 if i % 3 == 2 else 1)
-        code, printed, said = _run(
+        code, printed, error_output = _run(
             ["assign", str(fleet), "--output", str(out)], seconds, *numbers, pause=1.1 * (i % 2)
         )
         outcomes.append(code)
         what = "terminated" if number == signal.SIGTERM else "interrupted"
         after = f"{out} had been written" if out.exists() else "nothing was written"
-        is_right = (code, printed) == (128 + number, "") and said.splitlines()[-1:] == [
+        is_right = (code, printed) == (128 + number, "") and error_output.splitlines()[-1:] == [
             f"{_HEAD}{what}; {after}"
         ]
         is_done = code == 0 and out.exists()
-        if not (is_right or is_done) or "Traceback" in said:
-            wrong.append((round(seconds, 2), number, code, printed, said))
+        if not (is_right or is_done) or "Traceback" in error_output:
+            wrong.append((round(seconds, 2), number, code, printed, error_output))
     assert wrong == []
     assert len([code for code in outcomes if code != 0]) >= 8
 
@@ -284,9 +284,9 @@ def test_signals_that_keep_coming(tmp_path: Path, own_processes: None) -> None:
     fleet = write_small_fleet(tmp_path / "fleet")
     arguments = ["assign", str(fleet), "--output", str(tmp_path / "out")]
     for seconds in (0.5, 2, 3):
-        code, printed, said = _run(arguments, seconds, *[signal.SIGTERM] * 150, pause=0.005)
+        code, printed, error_output = _run(arguments, seconds, *[signal.SIGTERM] * 150, pause=0.005)
         assert (code, printed) == (143, "")
-        assert said.splitlines()[-1] == f"{_HEAD}terminated; nothing was written"
+        assert error_output.splitlines()[-1] == f"{_HEAD}terminated; nothing was written"
 
 
 @pytest.mark.slow
@@ -295,7 +295,7 @@ def test_following_a_log(tmp_path: Path, own_processes: None) -> None:
     for i, seconds in enumerate((4.0, 8.0, 12.0, 16.0)):
         out = tmp_path / f"out{i}"
         arguments = ["history", "--log", str(log), "--follow", "--output", str(out)]
-        code, _, said = _run(arguments, seconds, signal.SIGINT)
-        assert code == 130, said
-        assert said.splitlines()[-1].startswith(f"{_HEAD}interrupted; ")
-        assert "Traceback" not in said
+        code, _, error_output = _run(arguments, seconds, signal.SIGINT)
+        assert code == 130, error_output
+        assert error_output.splitlines()[-1].startswith(f"{_HEAD}interrupted; ")
+        assert "Traceback" not in error_output

@@ -36,10 +36,10 @@ def _write(spark: SparkSession, plan: Path, *, overwrite: bool = False) -> None:
 
 def test_only_what_ended_here_goes(spark: SparkSession, tmp_path: Path) -> None:
     alive = hidden_stem("plan")
-    found = _STEM.fullmatch(alive)
-    assert found is not None
-    assert int(found[2]) == os.getpid()
-    machine, pid, start, run = found.groups()
+    result = _STEM.fullmatch(alive)
+    assert result is not None
+    assert int(result[2]) == os.getpid()
+    machine, pid, start, run = result.groups()
     kept = [
         f"{alive}.writing",
         f"{alive}.replaced",

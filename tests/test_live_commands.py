@@ -44,20 +44,20 @@ def test_assign_predicts_what_consumers_were_given(
         arguments = ["--bootstrap-server", address, "--output", str(snapshot), "--classic-only"]
         assert cli.main(["snapshot", *arguments, "--cluster-id", "east", "--format", "csv"]) == 0
         states = consumers.states()
-    said = capsys.readouterr()
-    assert f"the snapshot is in {snapshot}: members, topics, owned, leaders" in said.out
-    assert f"connected to {address}: 1 brokers\n" in said.err
+    output = capsys.readouterr()
+    assert f"the snapshot is in {snapshot}: members, topics, owned, leaders" in output.out
+    assert f"connected to {address}: 1 brokers\n" in output.err
 
     assert cli.main(["assign", str(snapshot), "--output", str(plan), "--format", "json"]) == 0
     assert "no violations" in capsys.readouterr().out
-    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    result: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for part in (plan / "assignment").glob("part-*"):
         for line in part.read_text().splitlines():
             row: dict[str, Any] = json.loads(line)
             assert row["cluster_id"] == "east"
-            found[row["member_id"]].append((row["topic"], row["partition"]))
+            result[row["member_id"]].append((row["topic"], row["partition"]))
     mine = {state.member_id: state.assignment for state in states.values()}
-    assert {member: sorted(found[member]) for member in mine} == mine
+    assert {member: sorted(result[member]) for member in mine} == mine
 
 
 def test_a_login_that_is_refused(

@@ -73,8 +73,8 @@ def test_explain(
     unexplained, settled = facts["groups"]
     assert (unexplained["group_id"], unexplained["assignor"]) == ("g1", None)
     assert settled["assignor"] == "range"
-    said = lines(capsys, "explain", fleet / "well")
-    assert said[0] == "2 groups: 1 explained (1 range), 1 not"
+    output = lines(capsys, "explain", fleet / "well")
+    assert output[0] == "2 groups: 1 explained (1 range), 1 not"
     assert cli.main(["explain", str(fleet / "settled"), "--json"]) == 0
     capsys.readouterr()
     # What predict says will be, explain says has been.
@@ -151,9 +151,9 @@ def test_every_command_knows_groups_of_the_new_protocol(
         more.append(str(events))
     fleet = "examples/both-protocols"
     assert cli.main([name, fleet, *more]) in (0, 1)
-    said = capsys.readouterr()
-    assert says in said.out
-    assert "unknown" not in said.out
+    output = capsys.readouterr()
+    assert says in output.out
+    assert "unknown" not in output.out
 
 
 def test_explain_needs_something_to_explain(

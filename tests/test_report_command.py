@@ -139,8 +139,8 @@ def test_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(report_command, "find_spec", lambda name: None)
-    said = _fail(["report", "plan", "--output", str(tmp_path / "r")], capsys)
-    assert said.endswith("pip install 'kassign-spark[report]'")
+    output = _fail(["report", "plan", "--output", str(tmp_path / "r")], capsys)
+    assert output.endswith("pip install 'kassign-spark[report]'")
 
 
 def test_only_a_page_of_ours_is_replaced(tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ def test_members_and_moves_of_chosen_groups(spark: SparkSession) -> None:
     )
     loads = member_loads(final, members, owned)
     names = [("", "g"), ("", "big")]
-    found = collect_details(names, loads, final, owned, problems)
+    result = collect_details(names, loads, final, owned, problems)
 
-    group = to_page_json(names[0], found, 2)
+    group = to_page_json(names[0], result, 2)
     assert group["members"] == [["b", 0, 4, 0], ["a", 4, 2, 0], ["gone", 21, 0, 1]]
     ranges = ",".join(str(p) for p in range(0, 2 * (MAX_RANGES - 1), 2))
     assert group["moves"] == [
@@ -44,7 +44,7 @@ def test_members_and_moves_of_chosen_groups(spark: SparkSession) -> None:
     assert group["problems"] == [["owner_not_in_group", "gone · t-4", "it left"]]
     assert (group["more_members"], group["more_moves"]) == (0, 0)
 
-    big = to_page_json(names[1], found, len(many))
+    big = to_page_json(names[1], result, len(many))
     assert big["members"][0] == ["m050", 0, 10, 0]
     assert (len(big["members"]), big["more_members"]) == (MAX_MEMBERS, 20)
     assert (len(big["moves"]), big["more_moves"]) == (60, len(many) - 60)

@@ -120,15 +120,15 @@ def test_a_report_says_what_rebalance_says(
     assert cli.main(["assign", str(fleet), "--output", str(tmp_path / "plan")]) == 1
     capsys.readouterr()
     plan = read_plan(spark, str(tmp_path / "plan"), str(fleet))
-    found = followed.follow(plan, Settings())
-    assert found.withholding is not None
-    assert [row.group_id for row in found.withholding.collect()] == ["mail"]
+    result = followed.follow(plan, Settings())
+    assert result.withholding is not None
+    assert [row.group_id for row in result.withholding.collect()] == ["mail"]
     members, topics, owned = plan.snapshot
     steps = {
         "eager": rebalance(members, topics, owned, protocol="eager"),
         "cooperative": rebalance(members, topics, owned, assignor=_COOPERATIVE),
     }
-    of_groups = {row.group_id: row for row in found.groups.collect()}
+    of_groups = {row.group_id: row for row in result.groups.collect()}
     for protocol, of_protocol in steps.items():
         for row in summarize(of_protocol, owned).collect():
             group = of_groups[row.group_id]
@@ -140,7 +140,7 @@ def test_a_report_says_what_rebalance_says(
     last = final_assignment(steps["cooperative"]).where("group_id = 'mail'").select(*key)
     rest = plan.assignment.where("group_id != 'mail'").select(*key)
     expected = rest.unionByName(last).collect()
-    assert sorted(found.final.select(*key).collect()) == sorted(expected)
+    assert sorted(result.final.select(*key).collect()) == sorted(expected)
 
 
 def test_a_plan_by_weight_is_reached_at_once() -> None:

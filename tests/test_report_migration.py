@@ -13,8 +13,8 @@ def test_verdicts_are_on_the_page_and_harmless() -> None:
         {"name": "plain", "verdict": "ready", "way": "online", "detail": None},
     ]
     counts = {"ready": 1, "risky": 0, "blocked": 1, "groups": groups, "not_listed": 3}
-    found = made_found(3, details=1)._replace(migrations=counts)
-    page = render(found, findings(found), plan="p", snapshot="s", details=1)
+    result = made_found(3, details=1)._replace(migrations=counts)
+    page = render(result, findings(result), plan="p", snapshot="s", details=1)
     (section,) = re.findall(r'<section id="protocol".*?</section>', page, re.DOTALL)
     assert "<script>" not in section
     assert "&lt;script&gt;alert(1)" in section

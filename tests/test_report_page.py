@@ -125,8 +125,8 @@ def test_search_filters_and_order(browser: webdriver.Chrome, small: Path) -> Non
     search.clear()
     search.send_keys("team")
     Select(browser.find_element(By.ID, "group-assignor")).select_by_visible_text("range")
-    found = browser.find_elements(By.CSS_SELECTOR, "tr.group td:nth-child(2)")
-    assert {each.text for each in found} == {"range"}
+    result = browser.find_elements(By.CSS_SELECTOR, "tr.group td:nth-child(2)")
+    assert {each.text for each in result} == {"range"}
     Select(browser.find_element(By.ID, "group-only")).select_by_value("uneven")
     badges = browser.find_elements(By.CSS_SELECTOR, "tr.group td:last-child")
     assert badges
@@ -163,14 +163,14 @@ def test_a_group_opens_and_closes(browser: webdriver.Chrome, small: Path) -> Non
     button = 'tr.group[data-group="7"] button'
     browser.find_element(By.CSS_SELECTOR, button).click()
     assert browser.find_element(By.CSS_SELECTOR, button).get_attribute("aria-expanded") == "true"
-    found = made_found(120, details=50).details[7]
+    result = made_found(120, details=50).details[7]
     tables = browser.find_elements(By.CSS_SELECTOR, "tr.details table")
-    assert len(tables) == 5 + bool(found["problems"])
+    assert len(tables) == 5 + bool(result["problems"])
     members, moves = (table.find_elements(By.XPATH, "./tbody/tr") for table in tables[-2:])
-    assert len(members) == len(found["members"])
-    name, before, after, _ = found["members"][0]
+    assert len(members) == len(result["members"])
+    name, before, after, _ = result["members"][0]
     assert members[0].text.split("\n")[0].split(" ") == [name, str(before), str(after)]
-    assert len(moves) == len(found["moves"])
+    assert len(moves) == len(result["moves"])
     assert "orders[0-3]" in moves[0].text
     browser.find_element(By.CSS_SELECTOR, button).click()
     assert browser.find_elements(By.CSS_SELECTOR, "tr.details") == []
@@ -181,23 +181,25 @@ def test_why_a_group_is_uneven(browser: webdriver.Chrome, small: Path) -> None:
     """A sentence, a table, and a drawing of a hundred kinds of members that can be read."""
     _open(browser, small)
     browser.find_element(By.CSS_SELECTOR, 'tr.group[data-group="7"] button').click()
-    found = made_found(120, details=50).details[7]["why"]
-    assert _text(browser, ".why p") == f"{found['reason']}."
+    result = made_found(120, details=50).details[7]["why"]
+    assert _text(browser, ".why p") == f"{result['reason']}."
     rows = browser.find_elements(By.CSS_SELECTOR, ".advice tbody tr")
-    assert rows[0].text.split()[:5] == ["as", "it", "is", *map(str, found["before"])]
+    assert rows[0].text.split()[:5] == ["as", "it", "is", *map(str, result["before"])]
     assert (
         rows[1].text == "let </script><img src=x onerror=alert(2)> read orders as well 11 1 27 42 1"
     )
     drawing = browser.find_element(By.CSS_SELECTOR, ".drawing svg")
     boxes = browser.execute_script(_BOXES, drawing)
-    digits = [(kind, k) for kind in found["rows"] for k, digit in enumerate(kind[3]) if digit > "0"]
+    digits = [
+        (kind, k) for kind in result["rows"] for k, digit in enumerate(kind[3]) if digit > "0"
+    ]
     assert len(boxes) == len(digits)
-    dense = [kind[2] and found["classes"][k][3] for kind, k in digits]
+    dense = [kind[2] and result["classes"][k][3] for kind, k in digits]
     assert [of_class == "dense" for of_class, _ in boxes] == list(map(bool, dense))
     assert len({colour for _, colour in boxes}) == 2
     # Each of a hundred lines is as high as its letters, inside the drawing, and below the last.
-    lines = browser.execute_script(_LINES, drawing)[len(found["classes"]) :]
-    assert len(lines) == len(found["rows"]) == 100
+    lines = browser.execute_script(_LINES, drawing)[len(result["classes"]) :]
+    assert len(lines) == len(result["rows"]) == 100
     assert min(b["y"] - a["y"] for a, b in pairwise(lines)) > 10
     left = browser.execute_script("return arguments[0].getBoundingClientRect().x", drawing)
     assert min(line["x"] for line in lines) >= left
@@ -239,10 +241,10 @@ def test_it_prints(browser: webdriver.Chrome, small: Path) -> None:
 
 def test_loads_by_weight(browser: webdriver.Chrome, tmp_path: Path) -> None:
     """Steps down to a floor for some groups, and all loads in a table; names are text there too."""
-    found = made_found(8)
+    result = made_found(8)
     weights = made_by_weight()
     page = render(
-        found, [], plan="build/plan", snapshot="build/fleet", details=8, by_weight=weights
+        result, [], plan="build/plan", snapshot="build/fleet", details=8, by_weight=weights
     )
     file = tmp_path / "report.html"
     file.write_text(page, encoding="utf-8")
@@ -262,7 +264,7 @@ def test_loads_by_weight(browser: webdriver.Chrome, tmp_path: Path) -> None:
     assert "Weights" in [title.text for title in titles]
     assert browser.find_elements(By.CSS_SELECTOR, "main img, main b[onmouseover]") == []
     _assert_quiet(browser)
-    assert 'id="weights"' not in _page(found)
+    assert 'id="weights"' not in _page(result)
 
 
 def test_what_was(browser: webdriver.Chrome, tmp_path: Path) -> None:

@@ -28,10 +28,10 @@ def _found(groups: dict[str, MixedGroup]) -> dict[str, dict[str, Any]]:
 
 
 def test_the_drawing_is_who_can_take_what() -> None:
-    found = _found(GROUPS)
-    assert set(found) == set(GROUPS)
+    result = _found(GROUPS)
+    assert set(result) == set(GROUPS)
     for name, group in GROUPS.items():
-        drawn = found[name]
+        drawn = result[name]
         read = {t for t, count in group.partitions.items() if count and group.subscribers(t)}
         assert sum(kind[1] for kind in drawn["rows"]) == len(group.subscriptions)
         assert sum(each[1] for each in drawn["classes"]) == len(read)
@@ -46,13 +46,13 @@ def test_the_drawing_is_who_can_take_what() -> None:
 
 def test_the_dense_part_is_that_of_the_proofs() -> None:
     """By hand as well: nobody who is not dense can take what is."""
-    found = _found(GROUPS)
+    result = _found(GROUPS)
     table = table_of(list(GROUPS.values()), dict.fromkeys(GROUPS, "range"))
     (proofs,) = bottlenecks_arrow(table)
     dense: dict[str, set[str]] = {name: set() for name in GROUPS}
     for row in proofs.filter(pc.equal(proofs["kind"], "dense")).to_pylist():
         dense[row["group_id"]] |= set(row["member_ids"])
-    for name, drawn in found.items():
+    for name, drawn in result.items():
         of_drawing = {m for kind in drawn["rows"] if kind[2] for m in kind[0]}
         assert of_drawing <= dense[name]
         assert sum(kind[1] for kind in drawn["rows"] if kind[2]) == len(dense[name])
@@ -63,7 +63,7 @@ def test_the_dense_part_is_that_of_the_proofs() -> None:
 
 
 def test_reason_and_advice_are_those_of_advise() -> None:
-    found = _found(GROUPS)
+    result = _found(GROUPS)
     table = table_of(list(GROUPS.values()), dict.fromkeys(GROUPS, "range"))
     rows = [row for piece in advise_arrow(table) for row in piece.to_pylist() if row["gain"]]
     assert len(rows) > 100
@@ -71,7 +71,7 @@ def test_reason_and_advice_are_those_of_advise() -> None:
     for row in sorted(rows, key=lambda row: row["rank"]):
         by_group.setdefault(row["group_id"], []).append(row)
     columns = ("detail", "max_after", "spread_after", "moved", "paused", "rounds")
-    for name, drawn in found.items():
+    for name, drawn in result.items():
         advised = by_group.get(name, [])
         assert drawn["advice"] == [[row[column] for column in columns] for row in advised]
         if advised:

@@ -19,9 +19,9 @@ def _folder(path: Path, size: int) -> str:
 def test_small_folders_of_this_machine(tmp_path: Path) -> None:
     most = SMALL_BYTES
     one, other = _folder(tmp_path / "a", most // 2), _folder(tmp_path / "b", most // 2)
-    found = local_settings(one, other)
-    assert {name: found[name] for name in SMALL_DEFAULTS} == SMALL_DEFAULTS
-    assert {name: found[name] for name in LOCAL_DEFAULTS if name not in SMALL_DEFAULTS} == {
+    result = local_settings(one, other)
+    assert {name: result[name] for name in SMALL_DEFAULTS} == SMALL_DEFAULTS
+    assert {name: result[name] for name in LOCAL_DEFAULTS if name not in SMALL_DEFAULTS} == {
         name: value for name, value in LOCAL_DEFAULTS.items() if name not in SMALL_DEFAULTS
     }
 

@@ -121,9 +121,9 @@ def test_round_trip(
 ) -> None:
     folder = tmp_path / "a [strange] {name}"
     write_snapshot(snapshot, folder, table_format=table_format)
-    found = read_snapshot(folder, spark)
-    _assert_same(found, snapshot)
-    assert_df_equality(assign(*found), assign(*snapshot), ignore_row_order=True)
+    result = read_snapshot(folder, spark)
+    _assert_same(result, snapshot)
+    assert_df_equality(assign(*result), assign(*snapshot), ignore_row_order=True)
     assert list(tmp_path.iterdir()) == [folder]
 
 
@@ -147,9 +147,9 @@ def test_round_trip_of_empty_tables(
         empty_table(spark, OWNED, cluster_id=cluster_id),
     )
     write_snapshot(empty, tmp_path / "s", table_format=table_format)
-    found = read_snapshot(tmp_path / "s", spark)
-    assert assign(*found).collect() == []
-    assert ("cluster_id" in found.members.columns) is cluster_id
+    result = read_snapshot(tmp_path / "s", spark)
+    assert assign(*result).collect() == []
+    assert ("cluster_id" in result.members.columns) is cluster_id
 
 
 def test_snapshots_by_hand(spark: SparkSession, tmp_path: Path) -> None:
@@ -162,11 +162,11 @@ def test_snapshots_by_hand(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "topics.jsonl").write_text(
         '{"topic": "t0", "num_partitions": 2}\n\n{"num_partitions": 1, "topic": "t1"}\n'
     )
-    found = read_snapshot(tmp_path, spark)
-    assert found.owned is None
+    result = read_snapshot(tmp_path, spark)
+    assert result.owned is None
     expected = builders.assignment(spark, held("C0: t0p0 t1p0; C1: t0p1", "g"))
     assert_df_equality(
-        assign(*found),
+        assign(*result),
         expected.select("group_id", "member_id", "topic", "partition"),
         ignore_row_order=True,
         ignore_nullable=True,
@@ -297,8 +297,10 @@ def test_text_that_is_not_read_as_it_is(spark: SparkSession, tmp_path: Path) -> 
             (tmp_path / name).write_bytes(text)
             with pytest.raises(InputError) as error:
                 read_table(spark, str(tmp_path), MEMBERS)
-            said = str(error.value)
-            assert said.startswith(f"table members in {tmp_path}{printable(expected)}"[:200]), text
+            message = str(error.value)
+            assert message.startswith(f"table members in {tmp_path}{printable(expected)}"[:200]), (
+                text
+            )
         (tmp_path / name).unlink()
 
 
@@ -310,8 +312,8 @@ def test_text_that_is_read_as_it_is(spark: SparkSession, tmp_path: Path) -> None
     for part in "ab":
         text = f"\ufeff{header}g\ufffd{part},C\\ud800,x,t0,0\n"
         (folder / f"{part}.csv").write_text(text, encoding="utf-8")
-    found = read_table(spark, str(folder.parent), OWNED)
-    rows = {(row.group_id, row.member_id, row["a`b"]) for row in found.collect()}
+    result = read_table(spark, str(folder.parent), OWNED)
+    rows = {(row.group_id, row.member_id, row["a`b"]) for row in result.collect()}
     assert rows == {("g\ufffda", r"C\ud800", "x"), ("g\ufffdb", r"C\ud800", "x")}
     (folder / "c.csv").write_bytes(f"{header}g".encode() + b"\xe9,C0,x,t0,0\n")
     with pytest.raises(InputError, match=r": file c\.csv, line 2: byte 0xe9 is not UTF-8"):
@@ -391,12 +393,12 @@ def test_csv_files_with_different_headers(spark: SparkSession, tmp_path: Path) -
 def test_names_of_columns_that_are_not_ours_are_told(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "members.json").write_text('{"group": "g", "member_id": "C0", "topics": []}\n')
     (tmp_path / "topics.csv").write_text("topic,count\nt0,1\n")
-    found = read_snapshot(tmp_path, spark)
+    result = read_snapshot(tmp_path, spark)
     with pytest.raises(
         SchemaError,
         match=r"group_id \(string\) is missing, the columns are member_id, topics, group$",
     ):
-        assign(*found)
+        assign(*result)
     for names, meant in {
         "consumergroup,consumer-id,host": {"group_id": "consumergroup", "member_id": "consumer-id"},
         "consumer_group,consumerId": {"group_id": "consumer_group", "member_id": "consumerId"},
@@ -413,7 +415,7 @@ def test_names_of_columns_that_are_not_ours_are_told(spark: SparkSession, tmp_pa
         for column, name in meant.items():
             assert f"column {name} may be {column}: then name it so; " in str(error.value)
     with pytest.raises(SchemaError, match="the columns are topic, count"):
-        assign(builders.members(spark, []), found.topics)
+        assign(builders.members(spark, []), result.topics)
     (tmp_path / "topics.csv").write_text("name,count\nt0,1\n")
     with pytest.raises(SchemaError, match="the columns are name, count"):
         assign(builders.members(spark, []), read_snapshot(tmp_path, spark).topics)

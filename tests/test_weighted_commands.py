@@ -58,9 +58,9 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, Any]:
     code = cli.main([*map(str, arguments), "--json"])
-    said = capsys.readouterr()
-    assert said.out, said.err
-    return code, json.loads(said.out)
+    output = capsys.readouterr()
+    assert output.out, output.err
+    return code, json.loads(output.out)
 
 
 def test_plan_of_told_weights(
@@ -162,13 +162,15 @@ def test_compare_says_what_assignors_cost_in_load(
     code, facts = run(capsys, "compare", folder / "now", "--weights", folder / "told")
     assert code == 0
     (group,) = facts["groups"]
-    wanted = ("range", "eager")
+    expected = ("range", "eager")
     by_range = next(
-        row for row in group["by_assignor"] if (row["assignor"], row["protocol"]) == wanted
+        row for row in group["by_assignor"] if (row["assignor"], row["protocol"]) == expected
     )
     assert (by_range["max_load"], by_range["load_skew"], by_range["load_bound"]) == (9, 9 / 7, 7)
     assert by_range["moved_weight"] == 3
-    (of_all,) = (row for row in facts["assignors"] if (row["assignor"], row["protocol"]) == wanted)
+    (of_all,) = (
+        row for row in facts["assignors"] if (row["assignor"], row["protocol"]) == expected
+    )
     assert (of_all["max_load_skew"], of_all["max_least_skew"]) == (9 / 7, 1)
     assert cli.main(["compare", str(folder / "now"), "--weights", str(folder / "told")]) == 0
     assert "no load below" in capsys.readouterr().out
@@ -181,9 +183,9 @@ def test_a_snapshot_without_offsets_says_how_to_take_them(
     for table in ("members", "topics", "owned"):
         (folder / "bare" / table).symlink_to(folder / "now" / table)
     assert cli.main(["plan", str(folder / "bare"), "--weights", "lag"]) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert "has no table offsets" in said
-    assert "kassign-spark snapshot --offsets" in said
+    output = capsys.readouterr().err.splitlines()[-1]
+    assert "has no table offsets" in output
+    assert "kassign-spark snapshot --offsets" in output
 
 
 @pytest.mark.parametrize(

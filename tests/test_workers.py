@@ -112,10 +112,10 @@ def test_workers_that_nobody_could_look_at(
     monkeypatch.setattr(spark.sparkContext, "pythonExec", python)
     with pytest.raises(PySparkException) as raised:
         spark.range(1).mapInArrow(lambda batches: batches, "id bigint").collect()
-    said = spark_message(raised.value)
-    assert "\n" not in said
-    assert said.startswith(f"Spark's Python workers run {python}, and that {expected}")
-    assert said.endswith(f"on this machine PYSPARK_PYTHON={sys.executable}")
+    message = spark_message(raised.value)
+    assert "\n" not in message
+    assert message.startswith(f"Spark's Python workers run {python}, and that {expected}")
+    assert message.endswith(f"on this machine PYSPARK_PYTHON={sys.executable}")
 
 
 def test_an_import_that_fails_in_a_task_is_one_line(spark: SparkSession) -> None:
@@ -128,7 +128,7 @@ def test_an_import_that_fails_in_a_task_is_one_line(spark: SparkSession) -> None
 
     with pytest.raises(PySparkException) as raised:
         spark.range(1).mapInArrow(needs_more, "id bigint").collect()
-    said = spark_message(raised.value)
-    assert "\n" not in said
-    assert "cannot import what it needs (No module named 'no_such_package')" in said
-    assert "set PYSPARK_PYTHON" in said
+    message = spark_message(raised.value)
+    assert "\n" not in message
+    assert "cannot import what it needs (No module named 'no_such_package')" in message
+    assert "set PYSPARK_PYTHON" in message

@@ -41,5 +41,5 @@ def test_the_command_from_an_archive(own_processes: None, tmp_path: Path) -> Non
 
     assert run("--version").stdout == f"kassign-spark {__version__}\n"
     ended = run("validate", fleet)
-    said = [line for line in ended.stderr.splitlines() if not line.endswith(" ...")]
-    assert (ended.returncode, said) == (0, [])
+    output = [line for line in ended.stderr.splitlines() if not line.endswith(" ...")]
+    assert (ended.returncode, output) == (0, [])

@@ -325,10 +325,10 @@ def test_the_pinned_broker_refuses_what_we_say_it_refuses(spark: SparkSession) -
     for names, ask in ((of_broker, java.ofBroker), (times, java.ofGroup)):
         given = _drawn(names, rng)
         refusals = json.loads(ask(json.dumps(given)))
-        found = findings(spark, [(KAFKA_VERSION, settings) for settings in given])
+        result = findings(spark, [(KAFKA_VERSION, settings) for settings in given])
         wrong = [
             (settings, refusal, said)
-            for settings, refusal, said in zip(given, refusals, found, strict=True)
+            for settings, refusal, said in zip(given, refusals, result, strict=True)
             if (refusal is None) == (REFUSED in said.values())
         ]
         assert wrong == []
@@ -347,8 +347,8 @@ def test_clients_that_could_not_change_over(spark: SparkSession) -> None:
         ("remote", NEW, GROUP, "c"),
         ("remote", NEW, REMOTE, "range"),
     ]
-    found = refused_as_consumer(spark.createDataFrame(rows, SCHEMA)).collect()
-    assert sorted((row.group_id, row.detail) for row in found) == [
+    result = refused_as_consumer(spark.createDataFrame(rows, SCHEMA)).collect()
+    assert sorted((row.group_id, row.detail) for row in result) == [
         ("a", 'client "old", group.protocol: unknown to clients before 3.7.0, which ignore it'),
         ("b", 'client "set", session.timeout.ms: cannot be set with group.protocol=consumer'),
     ]

@@ -38,8 +38,8 @@ def client(spark: SparkSession) -> Any:
 
 @pytest.fixture(scope="module")
 def definitions(client: Any) -> Definitions:
-    found: Definitions = json.loads(client.definitions())
-    return found
+    result: Definitions = json.loads(client.definitions())
+    return result
 
 
 def test_every_setting_of_the_client_is_known(definitions: Definitions) -> None:
@@ -127,15 +127,15 @@ def test_what_the_pinned_config_refuses(
         for name, value in (BASE | {"group.id": f"g{i}"} | settings).items()
     ]
     schema = "client string, client_version string, setting string, value string"
-    found: dict[str, list[Row]] = {}
+    result: dict[str, list[Row]] = {}
     for row in check_settings(spark.createDataFrame(rows, schema)).collect():
         # The constructor of the consumer asks more than its settings do.
         if row.severity == "refused" and row.setting != "group.id":
-            found.setdefault(row.client, []).append(row)
+            result.setdefault(row.client, []).append(row)
     wrong = [
-        (settings, refusal, found.get(str(i)))
+        (settings, refusal, result.get(str(i)))
         for i, (settings, refusal) in enumerate(zip(given, refusals, strict=True))
-        if (refusal is None) == (str(i) in found)
+        if (refusal is None) == (str(i) in result)
     ]
     assert wrong == [], "\n".join(map(str, wrong))
     assert len(given) > 1_000
@@ -165,8 +165,8 @@ def test_a_value_is_shown_where_it_is_no_secret(spark: SparkSession) -> None:
     every = [*sorted(shown), *sorted(hidden)]
     rows = [(str(i), KAFKA_VERSION, *setting) for i, setting in enumerate(every)]
     schema = "client string, client_version string, setting string, value string"
-    found = check_settings(spark.createDataFrame(rows, schema)).where("severity = 'refused'")
-    values = {(row.client, row.setting): row.value for row in found.collect()}
+    result = check_settings(spark.createDataFrame(rows, schema)).where("severity = 'refused'")
+    values = {(row.client, row.setting): row.value for row in result.collect()}
     assert "hunter2" not in repr(values)
     assert [values[str(i), name] for i, (name, _) in enumerate(every)] == [
         value if (name, value) in shown else None for name, value in every

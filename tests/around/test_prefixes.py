@@ -183,14 +183,14 @@ def test_files_that_are_none_of_a_consumers(tmp_path: Path) -> None:
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     paths = [str(tmp_path / name) for name in contents]
-    found = read_clients(paths, "4.4.0")
-    assert (found.rows, found.without_settings) == ([], paths)
+    result = read_clients(paths, "4.4.0")
+    assert (result.rows, result.without_settings) == ([], paths)
     # What is meant is said all the same.
-    assert [(setting, detail.split()[-1]) for _, setting, _, _, detail in found.unknown] == [
+    assert [(setting, detail.split()[-1]) for _, setting, _, _, detail in result.unknown] == [
         ("auto-offset-reset", "auto.offset.reset"),
         ('{"group.id"', "group.id"),
     ]
-    assert found.misspelled_count == 2
+    assert result.misspelled_count == 2
 
 
 def test_what_may_be_a_secret_is_named_by_its_line(tmp_path: Path) -> None:
@@ -200,15 +200,15 @@ def test_what_may_be_a_secret_is_named_by_its_line(tmp_path: Path) -> None:
         "abc/def+ghi=\n-----END PRIVATE KEY-----\nsasl.jass.config=hidden password=hunter2\n"
         "password=hunter2\neyJhbGciOi.eyJzdWIiOi=x\nmy.setting=hunter2\n"
     )
-    found = read_clients([str(path)], "4.4.0")
-    assert [row[2:] for row in found.rows] == [(None, None), ("group.id", "g")]
-    assert [(setting, value) for _, setting, value, *_ in found.unknown] == [
+    result = read_clients([str(path)], "4.4.0")
+    assert [row[2:] for row in result.rows] == [(None, None), ("group.id", "g")]
+    assert [(setting, value) for _, setting, value, *_ in result.unknown] == [
         ("sasl.jass.config", None),
         ("my.setting", None),
         ("line 3", None),
     ]
-    assert found.unknown[-1][-1] == "is not a setting of a Kafka client, nor 4 lines more"
+    assert result.unknown[-1][-1] == "is not a setting of a Kafka client, nor 4 lines more"
     for text in ("MIIE", "abc", "hunter2", "eyJ", "END"):
-        assert text not in repr(found)
+        assert text not in repr(result)
     with pytest.raises(SettingsError, match="No such file"):
         read_clients([str(tmp_path / "none")], "4.4.0")

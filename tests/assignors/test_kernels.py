@@ -20,11 +20,11 @@ from tests.task_rows import assigned_of, each_partition, table_of
 @pytest.mark.parametrize("name", ["equal", "blocks", "racks", "states"])
 def test_kafkas_answers(name: str) -> None:
     groups = fleet(name)
-    found = [told(answer) for answer in answer_of(name, groups)]
+    result = [told(answer) for answer in answer_of(name, groups)]
     differing = [
         (index, group)
         for index, (group, mine, kafkas) in enumerate(
-            zip(groups, found, answers(name), strict=True)
+            zip(groups, result, answers(name), strict=True)
         )
         if mine != kafkas
     ]
@@ -61,11 +61,11 @@ def test_every_shape_of_subscriptions_gets_the_optimum() -> None:
     for shape, group, answer in zip(shapes, groups, assigned(groups), strict=True):
         owned = shape.valid_owned()
         moves = sum(owned.get(tp) != m for m, tps in answer.items() for tp in tps)
-        found = Optimum(sum(len(tps) ** 2 for tps in answer.values()), moves)
+        result = Optimum(sum(len(tps) ** 2 for tps in answer.values()), moves)
         best = least_cost(*shape.counts())
         moving += best.moves > 0
-        if found != best or not _is_valid(group, answer):
-            off.append((shape.name, found, best))
+        if result != best or not _is_valid(group, answer):
+            off.append((shape.name, result, best))
     assert off == []
     assert moving > 1500
 

@@ -23,12 +23,12 @@ def test_worked_examples(spark: SparkSession) -> None:
     examples = [example for example in EXAMPLES if example.group.assignor in NAMES]
     groups = [example.group for example in examples]
     assigned = oracle.from_table(assign(*oracle.to_tables(spark, groups)), groups)
-    found = {
+    result = {
         (example.name, example.group.assignor): answer
         for example, answer in zip(examples, assigned, strict=True)
     }
     assert len(examples) > 15
-    assert found == {(e.name, e.group.assignor): oracle.as_sets(e.expected) for e in examples}
+    assert result == {(e.name, e.group.assignor): oracle.as_sets(e.expected) for e in examples}
 
 
 def test_random_groups_equal_the_client(spark: SparkSession, tables: oracle.Tables) -> None:

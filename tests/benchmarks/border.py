@@ -86,8 +86,8 @@ def _run(
 
     def plan(name: str, who: DataFrame, owned: DataFrame | None, way: str) -> None:
         with _measured(spark, limit) as spent:
-            found = assign(who, topics, owned, assignor="sticky", settings=WAYS[way])
-            found.write.parquet(f"{folder}/{name}")
+            result = assign(who, topics, owned, assignor="sticky", settings=WAYS[way])
+            result.write.parquet(f"{folder}/{name}")
         if not silent:
             spent.print(edges, name)
 

@@ -182,8 +182,8 @@ def _measure(
     )
     if work is _decoded:
         generations = args.records // _ONE_IN
-        wanted = (generations, generations * args.members, 2 * generations * args.members)
-        assert tuple(sums[:5]) == (*wanted, args.records - generations, 0), sums
+        expected = (generations, generations * args.members, 2 * generations * args.members)
+        assert tuple(sums[:5]) == (*expected, args.records - generations, 0), sums
 
 
 def _reduce(records: DataFrame, args: argparse.Namespace) -> None:

@@ -89,7 +89,7 @@ def _shape(name: str, part: int, args: argparse.Namespace) -> Shape:
 
 
 def _run(spark: SparkSession, name: str, folder: Path, args: argparse.Namespace) -> None:
-    found: dict[str, list[tuple[Shape, Figures]]] = {case: [] for case in args.cases}
+    result: dict[str, list[tuple[Shape, Figures]]] = {case: [] for case in args.cases}
     for part in args.sizes:
         shape = _shape(name, part, args)
         print(
@@ -104,10 +104,10 @@ def _run(spark: SparkSession, name: str, folder: Path, args: argparse.Namespace)
             if part > min(args.sizes):
                 _measured(spark, shape, inputs, case, settings)
             figures = _measured(spark, shape, inputs, case, settings)
-            found[case].append((shape, figures))
+            result[case].append((shape, figures))
             print(f"  {case}: {_said(shape, figures)}", flush=True)
         shutil.rmtree(inputs)
-    for case, runs in found.items():
+    for case, runs in result.items():
         for (smaller, before), (larger, after) in pairwise(runs):
             ratios = ", ".join(
                 f"{field.replace('_', ' ')} {_ratio(getattr(before, field), getattr(after, field))}"

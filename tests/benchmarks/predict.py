@@ -108,11 +108,11 @@ def _ours(spark: SparkSession, groups: Sequence[Group], folder: Path) -> float:
             )
             assignment, verdicts = predict(members, topics, owned)
             assignment.write.mode("overwrite").parquet(str(folder / "assignment"))
-            found = Counter(
+            result = Counter(
                 {row.verdict: row["count"] for row in verdicts.groupBy("verdict").count().collect()}
             )
         seconds = time.perf_counter() - started
-        print(f"  {dict(found)}, {spark.read.parquet(str(folder / 'assignment')).count()} rows")
+        print(f"  {dict(result)}, {spark.read.parquet(str(folder / 'assignment')).count()} rows")
     with _timed("floor: owned read and written back"):
         owned.write.parquet(str(folder / "floor"))
     return seconds

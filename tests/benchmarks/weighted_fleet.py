@@ -63,14 +63,14 @@ def main() -> None:
             plan = plan_by_weight(members, topics, weights, owned, effort=effort)
             jvm, workers = (now - then for now, then in zip(processors(), before, strict=True))
             spark.sparkContext.setJobGroup("read", "read")
-            found = plan.verdicts.groupBy("verdict").count().collect()
+            rows = plan.verdicts.groupBy("verdict").count().collect()
             bar = BARS.get(effort)
             print(
-                f"{sum(row['count'] for row in found):,} groups of {args.size} partitions, "
+                f"{sum(row['count'] for row in rows):,} groups of {args.size} partitions, "
                 f"{effort}: {workers:.1f} s of processor in the workers, {jvm:.1f} in the JVM"
                 + (f" (bar {bar:g} together)" if bar else "")
                 + "; "
-                + ", ".join(f"{row['count']:,} {row.verdict}" for row in sorted(found)),
+                + ", ".join(f"{row['count']:,} {row.verdict}" for row in sorted(rows)),
                 flush=True,
             )
         spark.stop()

@@ -162,10 +162,10 @@ def _of_process(command: list[str], client: str, groups: Sequence[Group]) -> lis
     run = subprocess.run(
         command, input=lines, capture_output=True, text=True, check=True, timeout=600
     )
-    found = [json.loads(line) for line in run.stdout.splitlines()]
+    result = [json.loads(line) for line in run.stdout.splitlines()]
     return [
         each["error"] if each.get("error") else _by_member(group, each["assigned"] or {})
-        for group, each in zip(groups, found, strict=True)
+        for group, each in zip(groups, result, strict=True)
     ]
 
 

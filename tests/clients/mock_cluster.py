@@ -98,14 +98,14 @@ def settle(sizes: Mapping[str, int], groups: Sequence[Sequence[Joined]]) -> None
     ``sizes`` are the topics' numbers of partitions.
     """
     every = [joined for group in groups for joined in group]
-    wanted = sum(
+    expected = sum(
         sizes[topic] for group in groups for topic in set().union(*(each.topics for each in group))
     )
     before: list[set[tuple[str, int]]] = []
     changed = begun = time.monotonic()
     while (
         time.monotonic() - changed < _SETTLED_SECONDS
-        or sum(map(len, before)) != wanted
+        or sum(map(len, before)) != expected
         or not all(joined.consumer.memberid() for joined in every)
     ):
         assert time.monotonic() - begun < _SECONDS, "groups did not settle"

@@ -218,11 +218,11 @@ def _free_port() -> int:
 
 def _children(pid: int) -> list[int]:
     """Of all threads of a process."""
-    found: list[int] = []
+    result: list[int] = []
     for thread in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            found += map(int, thread.read_text().split())
-    return found
+            result += map(int, thread.read_text().split())
+    return result
 
 
 def _runs(pid: int) -> bool:

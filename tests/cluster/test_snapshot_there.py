@@ -152,11 +152,11 @@ def test_check_settings_shows_no_secret(
         "ssl.truststore.password": "secret-3",
     }
     file = _write(tmp_path / "consumer.properties", secrets | {"session.timeout.ms": "none"})
-    found = tmp_path / "found"
-    arguments = ["check-settings", str(file), "--client-version", "4.1.0", "--output", str(found)]
+    result = tmp_path / "found"
+    arguments = ["check-settings", str(file), "--client-version", "4.1.0", "--output", str(result)]
     assert cli.main([*arguments, "--format", "json", "--json", "--verbose"]) == 1
     printed = "".join(capfd.readouterr())
-    written = "".join(part.read_text() for part in found.rglob("part-*"))
+    written = "".join(part.read_text() for part in result.rglob("part-*"))
     for text in (printed, written):
         assert "session.timeout.ms" in text
         assert "secret-" not in text

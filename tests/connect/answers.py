@@ -158,9 +158,9 @@ def main(folder: str, out: str) -> None:
             .getOrCreate()
         )
         try:
-            found = answers(spark, Path(folder))
-            found[REFUSAL] = [_refusal(spark, f"{out}-snapshot")]
-            Path(out).write_text(json.dumps(found))
+            result = answers(spark, Path(folder))
+            result[REFUSAL] = [_refusal(spark, f"{out}-snapshot")]
+            Path(out).write_text(json.dumps(result))
         finally:
             spark.stop()
 

@@ -45,10 +45,10 @@ def test_spark_connect_gives_the_same_rows(spark: SparkSession, tmp_path: Path) 
         timeout=_SECONDS,
     )
     assert asked.returncode == 0, asked.stderr[-3000:]
-    found = json.loads((tmp_path / "found").read_text())
-    said = found.pop(REFUSAL)
-    assert [name for name in expected if expected[name] != found.get(name)] == []
-    assert len(found) == len(expected)
+    result = json.loads((tmp_path / "found").read_text())
+    said = result.pop(REFUSAL)
+    assert [name for name in expected if expected[name] != result.get(name)] == []
+    assert len(result) == len(expected)
     assert len(said) == 1
     assert "exists, and Spark Connect cannot remove what is there" in said[0]
     original = read_snapshot(ROOT / "examples" / "fleet", spark).tables()

@@ -58,13 +58,13 @@ def _chain(rng: random.Random, assignor: str, events: int) -> list[Computation]:
     static = rng.choice((0, 0, 0.5, 1))
     for _ in range(rng.choice((1, 2, rng.randint(2, 8), rng.randint(2, 40)))):
         _join(group, alike, static)
-    found = [_compute(group, "fresh")]
+    result = [_compute(group, "fresh")]
     for _ in range(events):
         event = rng.choice(EVENTS)
         done, joined_now = _change(group, event, alike, static)
         if done:
-            found.append(_compute(group, event, joined_now))
-    return found
+            result.append(_compute(group, event, joined_now))
+    return result
 
 
 def _subscription(group: _Group, alike: bool) -> list[str]:

@@ -51,11 +51,11 @@ def target_of(described: Described, topics: Topics) -> Target:
 
 def named(state: ConsumerGroupState, outcome: TargetOutcome) -> Target:
     """The outcome in the same form."""
-    found: Target = {member: [] for member in state.member_ids}
+    result: Target = {member: [] for member in state.member_ids}
     starts = outcome.layout.starts
     for partition, member in enumerate(outcome.owner.tolist()):
         if member >= 0:
             topic = int(np.searchsorted(starts, partition, side="right")) - 1
             name = state.topics[topic], partition - int(starts[topic])
-            found[state.member_ids[member]].append(name)
-    return {member: sorted(tps) for member, tps in found.items()}
+            result[state.member_ids[member]].append(name)
+    return {member: sorted(tps) for member, tps in result.items()}

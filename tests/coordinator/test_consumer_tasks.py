@@ -66,10 +66,10 @@ def predicted(*groups: dict[str, Any], assignor: str | None = None) -> list[dict
 
 
 def assigned(row: dict[str, Any]) -> dict[str, list[tuple[str, int]]]:
-    found: dict[str, list[tuple[str, int]]] = {}
+    result: dict[str, list[tuple[str, int]]] = {}
     for run in row["assigned"]:
-        found.setdefault(run["member_id"], []).extend((run["topic"], p) for p in run["partitions"])
-    return found
+        result.setdefault(run["member_id"], []).extend((run["topic"], p) for p in run["partitions"])
+    return result
 
 
 _GROUPS: tuple[dict[str, Any], ...] = (

@@ -67,11 +67,11 @@ def test_a_fleet_gets_the_coordinators_targets(
     spark: SparkSession, chosen: list[tuple[str, Computation]]
 ) -> None:
     members, topics, owned, target = tables(spark, chosen)
-    found = predict_consumer_groups(members, topics, owned, target=target)
+    result = predict_consumer_groups(members, topics, owned, target=target)
     assigned: dict[str, Target] = defaultdict(dict)
-    for row in found.assignment.collect():
+    for row in result.assignment.collect():
         assigned[row.cluster_id].setdefault(row.member_id, []).append((row.topic, row.partition))
-    verdicts = {row.cluster_id: (row.verdict, row.detail) for row in found.verdicts.collect()}
+    verdicts = {row.cluster_id: (row.verdict, row.detail) for row in result.verdicts.collect()}
     assert len(verdicts) == len(chosen) > 300
     ties, differing = 0, []
     for number, (_, computation) in enumerate(chosen):
@@ -83,7 +83,7 @@ def test_a_fleet_gets_the_coordinators_targets(
             differing.append((number, computation.event, verdicts[f"c{number}"]))
     assert differing == []
     assert ties == 0
-    rounds = found.steps.groupBy("cluster_id").agg({"round": "max"}).collect()
+    rounds = result.steps.groupBy("cluster_id").agg({"round": "max"}).collect()
     assert max(row[1] for row in rounds) == 3
 
 
@@ -100,15 +100,15 @@ def test_groups_of_other_types_are_left_out(spark: SparkSession) -> None:
     members, topics = one_group(spark, None)
     rows = [("old", "m", ["t"], 0, None, "sticky"), ("old2", "m", ["t"], 0, "classic", "range")]
     both = members.unionByName(frame(spark, MEMBERS, rows, *_NAMES))
-    found = predict_consumer_groups(both, topics)
-    assert [row.group_id for row in found.verdicts.collect()] == ["g"]
-    assert found.assignment.columns == ["group_id", "member_id", "topic", "partition"]
-    assert {row.member_id for row in found.assignment.collect()} == {"m0"}
+    result = predict_consumer_groups(both, topics)
+    assert [row.group_id for row in result.verdicts.collect()] == ["g"]
+    assert result.assignment.columns == ["group_id", "member_id", "topic", "partition"]
+    assert {row.member_id for row in result.assignment.collect()} == {"m0"}
 
 
 def test_a_tie_of_votes_never_settles(spark: SparkSession) -> None:
-    found = predict_consumer_groups(*one_group(spark, "uniform", "range"))
-    (row,) = found.verdicts.collect()
+    result = predict_consumer_groups(*one_group(spark, "uniform", "range"))
+    (row,) = result.verdicts.collect()
     assert row.verdict == "never_settles"
     assert "m0 and m1" in row.detail
 
@@ -219,12 +219,12 @@ def test_both_types_in_one_call(spark: SparkSession) -> None:
 def test_rounds_of_both_types(spark: SparkSession, exact: bool) -> None:
     members, topics, owned, target = mixed(spark)
     if exact:
-        found, verdicts = rebalance(members, topics, owned, target=target, exact=True)
+        result, verdicts = rebalance(members, topics, owned, target=target, exact=True)
         assert {row.group_id for row in verdicts.collect()} == {"g", "old"}
     else:
-        found = rebalance(members, topics, owned, target=target)
+        result = rebalance(members, topics, owned, target=target)
     rounds = defaultdict(set)
-    for row in found.collect():
+    for row in result.collect():
         if row.action in ("revoked", "assigned"):
             rounds[row.group_id].add((row.round, row.member_id, row.action))
     assert rounds["g"] == {(1, "m0", "revoked"), (3, "m1", "assigned")}
@@ -265,13 +265,13 @@ def test_regexes_find_internal_topics_too(spark: SparkSession) -> None:
     topics = frame(
         spark, TOPICS, [("t", 2), ("tu", 1), ("__consumer_offsets", 3)], "topic", "num_partitions"
     )
-    found = predict_consumer_groups(frame(spark, MEMBERS, rows, *named), topics)
-    assigned = {(row.topic, row.partition): row.member_id for row in found.assignment.collect()}
+    result = predict_consumer_groups(frame(spark, MEMBERS, rows, *named), topics)
+    assigned = {(row.topic, row.partition): row.member_id for row in result.assignment.collect()}
     assert len(assigned) == 6
     assert {assigned["__consumer_offsets", p] for p in range(3)} == {"m0"}
     assert assigned["tu", 0] == "m0"
     # What a regex finds counts as subscribed wherever a plan is checked.
-    broken = violations(found.assignment, frame(spark, MEMBERS, rows, *named), topics)
+    broken = violations(result.assignment, frame(spark, MEMBERS, rows, *named), topics)
     assert broken.count() == 0
 
 
@@ -298,11 +298,11 @@ def test_regexes_are_refused_in_the_brokers_words(spark: SparkSession) -> None:
     members = frame(spark, MEMBERS, rows, *named)
     with pytest.raises(InputError) as error:
         predict_consumer_groups(members, topics)
-    said = str(error.value)
+    message = str(error.value)
     for words in _REFUSED.values():
-        assert f"the broker refuses it (INVALID_REGULAR_EXPRESSION): {words}" in said
-    assert "is empty, which to the broker is not a regex" in said
-    assert 'group_id="used"' not in said
-    found = predict_consumer_groups(members.where("group_id = 'used'"), topics)
+        assert f"the broker refuses it (INVALID_REGULAR_EXPRESSION): {words}" in message
+    assert "is empty, which to the broker is not a regex" in message
+    assert 'group_id="used"' not in message
+    result = predict_consumer_groups(members.where("group_id = 'used'"), topics)
     # RE2/J reads [[:alpha:]] as letters, Java as one of ":alph".
-    assert {row.topic for row in found.assignment.collect()} == {"t", "Q"}
+    assert {row.topic for row in result.assignment.collect()} == {"t", "Q"}

@@ -27,18 +27,18 @@ def test_a_life_is_as_the_coordinator_leads_it(told: list[Life]) -> None:
                 break
             described = life.script.answers[seen.answer]
             moments["epochs"] += 1
-            found = list(_differing_epochs(seen, described))
+            result = list(_differing_epochs(seen, described))
             if seen.said["members"] != [m["member_id"] for m in described["members"]]:
-                found.append("order of members")
+                result.append("order of members")
             # Before a target is computed there is no new one to look at.
             if not seen.kind.endswith("noticed"):
                 moments["targets"] += 1
-                found += _differing_targets(seen, described)
+                result += _differing_targets(seen, described)
                 moments["lists in another order"] += not _lists_in_order(seen, described)
             for member in described["members"] if "states" in seen.said else ():
                 is_same = seen.said["states"].get(member["member_id"]) == member["state"]
                 moments["states" if is_same else "states otherwise"] += 1
-            differing += [(number, seen.kind, what) for what in found]
+            differing += [(number, seen.kind, what) for what in result]
     assert differing == [], moments
     assert moments["epochs"] > 5000
     assert moments["targets"] > 4000
@@ -67,12 +67,12 @@ def _differing_epochs(seen: Seen, described: dict[str, Any]) -> Iterator[Any]:
 def _differing_targets(seen: Seen, described: dict[str, Any]) -> Iterator[Any]:
     for member in described["members"]:
         of = member["member_id"]
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "targets": sorted((t, p) for t, _, numbers in member["target"] for p in numbers),
             "epochs": member["epoch"],
             "held": sorted((t, p) for t, p in member.get("owned", [])),
         }
-        for name, value in found.items():
+        for name, value in result.items():
             said = seen.said.get(name, {}).get(of, value)
             if (sorted(said) if name == "targets" else said) != value:
                 yield name, of, said, value

@@ -23,12 +23,12 @@ from tests.coordinator.states import Described
 
 def pairs(text: str) -> Pairs:
     """From "0:1,2 1:3": member, then its partitions."""
-    found = [
+    result = [
         (int(part.split(":")[0]), int(p))
         for part in text.split()
         for p in part.split(":")[1].split(",")
     ]
-    both = np.array(found, dtype=np.int64).reshape(-1, 2)
+    both = np.array(result, dtype=np.int64).reshape(-1, 2)
     return Pairs(both[:, 0], both[:, 1])
 
 
@@ -135,12 +135,12 @@ def told(spark: SparkSession) -> dict[str, list[str]]:
             members, "cluster_id string, group_id string, member_id string, generation bigint"
         ),
     )
-    found = defaultdict(list)
+    result = defaultdict(list)
     for row in calls.orderBy("round", "member_id", "call").collect():
         name = row.callback.removeprefix("onPartitions").lower()
         partitions = [str(of.partition) for of in row.partitions]
-        found[row.group_id].append(" ".join([str(row.round), row.member_id, name, *partitions]))
-    return found
+        result[row.group_id].append(" ".join([str(row.round), row.member_id, name, *partitions]))
+    return result
 
 
 @pytest.mark.parametrize("case", LISTENED)

@@ -55,11 +55,11 @@ def group(
 
 
 def numbers(text: str) -> list[int]:
-    found = []
+    result = []
     for part in text.split(","):
         first, _, last = part.partition("-")
-        found += range(int(first), int(last or first) + 1)
-    return found
+        result += range(int(first), int(last or first) + 1)
+    return result
 
 
 def expected(text: str, count: int) -> Target:

@@ -62,5 +62,5 @@ def blocks_of(path: Path) -> list[Block]:
 def links_of(path: Path) -> list[str]:
     """Where the document's links and images lead."""
     inside = [child for token in parsed(path) for child in token.children or ()]
-    found = [token.attrGet("href") or token.attrGet("src") for token in inside]
-    return [str(link) for link in found if link is not None]
+    result = [token.attrGet("href") or token.attrGet("src") for token in inside]
+    return [str(link) for link in result if link is not None]

@@ -56,10 +56,10 @@ TABLES: Mapping[str, Table] = {
 
 def columns() -> dict[str, dict[str, str]]:
     """Name and type of each result's columns, ``cluster_id`` where there may be one."""
-    found = {name: _with_cluster(name, dict(of)) for name, of in RESULTS.items()}
+    result = {name: _with_cluster(name, dict(of)) for name, of in RESULTS.items()}
     for name, table in TABLES.items():
-        found[name] = {f.name: f.dataType.simpleString() for f in table.columns}
-    return dict(sorted(found.items()))
+        result[name] = {f.name: f.dataType.simpleString() for f in table.columns}
+    return dict(sorted(result.items()))
 
 
 def _with_cluster(name: str, of: dict[str, str]) -> dict[str, str]:

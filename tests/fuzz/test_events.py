@@ -75,9 +75,9 @@ def test_any_events_have_an_order_or_are_refused(
     spark: SparkSession, rows: list[dict[str, Any]]
 ) -> None:
     events = EventFile(rows, Timeouts(), []).events(spark, cluster_id=False)
-    found = result_or_refusal(lambda: check_events(events, Timeouts()))
-    if found is not None:
-        steps = [row.step for row in with_steps(found.frame).collect()]
+    result = result_or_refusal(lambda: check_events(events, Timeouts()))
+    if result is not None:
+        steps = [row.step for row in with_steps(result.frame).collect()]
         assert set(steps) == set(range(1, max(steps) + 1)), "no step without an event"
         assert len(steps) >= len(rows)
 

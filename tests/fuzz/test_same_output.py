@@ -18,8 +18,8 @@ Rows = list[tuple[object, ...]]
 
 
 def _results(frames: tuple[DataFrame, DataFrame, DataFrame | None]) -> list[Rows]:
-    found = (assign(*frames), rebalance(*frames), validate(*frames))
-    return [sorted(map(tuple, frame.collect()), key=repr) for frame in found]
+    result = (assign(*frames), rebalance(*frames), validate(*frames))
+    return [sorted(map(tuple, frame.collect()), key=repr) for frame in result]
 
 
 def _in_another_form(frame: DataFrame, rng: random.Random) -> DataFrame:

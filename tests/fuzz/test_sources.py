@@ -169,8 +169,8 @@ def test_patterns_are_javas(spark: SparkSession, patterns: list[str], topics: li
         for i, pattern in enumerate(patterns)
     ]
     rows = [{"topic": topic, "num_partitions": 1} for topic in topics]
-    found = resolve_patterns(builders.members(spark, members), builders.topics(spark, rows))
-    resolved = {patterns[int(row.member_id)]: row.topics for row in found.collect()}
+    result = resolve_patterns(builders.members(spark, members), builders.topics(spark, rows))
+    resolved = {patterns[int(row.member_id)]: row.topics for row in result.collect()}
     compiled: Any = spark._jvm.java.util.regex.Pattern  # type: ignore[union-attr]
     for pattern in patterns:
         try:

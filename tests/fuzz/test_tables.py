@@ -59,8 +59,8 @@ def test_a_rebalance_ends_with_everything_assigned(spark: SparkSession, fleet: F
     members, topics, owned = fleet.frames(spark)
     steps = kept(rebalance(members, topics, owned))
     unsettled = [r.group_id for r in summarize(steps, owned).collect() if not r.settles]
-    found = violations(final_assignment(steps), members, topics).collect()
-    assert [row for row in found if row.group_id not in unsettled] == []
+    rows = violations(final_assignment(steps), members, topics).collect()
+    assert [row for row in rows if row.group_id not in unsettled] == []
     listener_calls(steps, members).collect()
 
 

@@ -25,10 +25,10 @@ def test_the_example(
     assert spark.read.parquet(f"{output}/bottlenecks").where("kind = 'dense'").count() == 1
     # What it wrote it replaces.
     assert cli.main(["graph", "examples/fleet", "--output", output, "--overwrite"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("25 groups, 142 members, ")
-    assert said[1] == "1 is kept from being even by subscriptions"
-    assert said[-3].endswith("(36 partitions): it has at least 36; 11 would be even")
+    printed_lines = capsys.readouterr().out.splitlines()
+    assert printed_lines[0].startswith("25 groups, 142 members, ")
+    assert printed_lines[1] == "1 is kept from being even by subscriptions"
+    assert printed_lines[-3].endswith("(36 partitions): it has at least 36; 11 would be even")
 
 
 @pytest.mark.parametrize("kind", ["dot", pytest.param("graphml", marks=pytest.mark.slow)])
@@ -51,11 +51,11 @@ def test_unknown_and_ambiguous_groups(
 ) -> None:
     arguments = ["--output", str(tmp_path / "out"), "--format", "dot", "--group"]
     assert cli.main(["graph", "examples/fleet", *arguments, "orders-notification"]) == 2
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert (
         "kassign-spark: error: unknown group 'orders-notification'; the nearest are "
         "orders-notifications, "
-    ) in said
+    ) in output
     head, *lines = MEMBERS.splitlines()
     members = [f"cluster_id,{head}", *(f"{c},{line}" for c in "ab" for line in lines)]
     topics = "".join(
@@ -100,13 +100,20 @@ def test_what_a_topic_touches(
     assert facts["reassigned_count"] == sum(per_group.values())
     assert facts["group_count"] == len(by_group)
     assert cli.main(["touched-by", "examples/fleet", topics[0], "--show", "1"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "payments.refunds: 2 groups, 8 members, 50 partitions reassigned"
-    assert said[3].split()[:6] == ["payments.refunds", "data-lake-payments", "4", "4", "9", "41"]
-    assert said[-1] == "1 more row not shown (--show 2 shows all)"
+    printed_lines = capsys.readouterr().out.splitlines()
+    assert printed_lines[0] == "payments.refunds: 2 groups, 8 members, 50 partitions reassigned"
+    assert printed_lines[3].split()[:6] == [
+        "payments.refunds",
+        "data-lake-payments",
+        "4",
+        "4",
+        "9",
+        "41",
+    ]
+    assert printed_lines[-1] == "1 more row not shown (--show 2 shows all)"
     assert cli.main(["touched-by", "examples/fleet", "payment.refunds"]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert said == [
+    printed_lines = capsys.readouterr().err.splitlines()
+    assert printed_lines == [
         "kassign-spark: error: unknown topic 'payment.refunds'; the nearest are "
         "payments.refunds, payments.captured, payments.authorised"
     ]

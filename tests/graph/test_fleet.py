@@ -40,7 +40,7 @@ def _tables(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
 
 
 def test_what_a_change_of_a_topic_touches(spark: SparkSession) -> None:
-    found = touched_by(*_tables(spark), ["payments", "audit", "unread"])
+    result = touched_by(*_tables(spark), ["payments", "audit", "unread"])
     expected = spark.createDataFrame(
         [
             ("audit", "archive", 1, 1, 1, 1, []),
@@ -50,7 +50,7 @@ def test_what_a_change_of_a_topic_touches(spark: SparkSession) -> None:
         "topic string, group_id string, member_count bigint, group_member_count bigint, "
         "partition_count bigint, reassigned_count bigint, other_topics array<string>",
     )
-    assert_df_equality(found.orderBy("topic", "group_id"), expected, ignore_nullable=True)
+    assert_df_equality(result.orderBy("topic", "group_id"), expected, ignore_nullable=True)
 
 
 def test_an_unknown_topic_is_refused_with_the_nearest(spark: SparkSession) -> None:
@@ -59,8 +59,8 @@ def test_an_unknown_topic_is_refused_with_the_nearest(spark: SparkSession) -> No
 
 
 def test_clusters_by_components(spark: SparkSession) -> None:
-    found = group_clusters(*_tables(spark), settings=IN_ROUNDS)
-    rows = found.collect()
+    result = group_clusters(*_tables(spark), settings=IN_ROUNDS)
+    rows = result.collect()
     by_cluster = defaultdict(set)
     for row in rows:
         by_cluster[row.cluster].add((row.kind, row.name))
@@ -74,9 +74,9 @@ def test_clusters_by_components(spark: SparkSession) -> None:
     members, topics = _tables(spark)
     other = group_clusters(members.repartition(5), topics, settings=IN_ROUNDS)
     order = ["kind", "name"]
-    assert_df_equality(found.orderBy(*order), other.orderBy(*order), ignore_nullable=True)
+    assert_df_equality(result.orderBy(*order), other.orderBy(*order), ignore_nullable=True)
     by_default = group_clusters(members, topics)  # by GraphFrames, where it is there
-    assert_df_equality(found.orderBy(*order), by_default.orderBy(*order), ignore_nullable=True)
+    assert_df_equality(result.orderBy(*order), by_default.orderBy(*order), ignore_nullable=True)
 
 
 def test_the_graph_of_the_fleet(spark: SparkSession) -> None:
@@ -111,8 +111,8 @@ def _two_rings(spark: SparkSession) -> tuple[DataFrame, DataFrame, dict[int, int
 def test_labels_tell_clusters_apart_that_one_edge_joins(spark: SparkSession) -> None:
     vertices, edges, cluster = _two_rings(spark)
     budget = Budget(20)
-    found = spread_labels(vertices, edges, IN_ROUNDS, budget)
-    labels = {row.id: row.label for row in found.collect()}
+    result = spread_labels(vertices, edges, IN_ROUNDS, budget)
+    labels = {row.id: row.label for row in result.collect()}
     least = {place: min(n for n, c in cluster.items() if c == place) for place in (0, 1)}
     assert labels == {name: least[place] for name, place in cluster.items()}
     assert budget.used <= 5
@@ -123,10 +123,10 @@ def test_labels_tell_clusters_apart_that_one_edge_joins(spark: SparkSession) -> 
 def test_labels_by_graphframes_where_asked_for(spark: SparkSession) -> None:
     vertices, edges, cluster = _two_rings(spark)
     try:
-        found = spread_labels(vertices, edges, Settings(use_graphframes=True), Budget(20))
+        result = spread_labels(vertices, edges, Settings(use_graphframes=True), Budget(20))
     except SettingsError:
         pytest.skip("io.graphframes:graphframes-spark4_2.13 is not in the local Maven repository")
-    labels = {row.id: row.label for row in found.collect()}
+    labels = {row.id: row.label for row in result.collect()}
     assert set(labels) == set(cluster)
     assert all(cluster[label] == cluster[name] for name, label in labels.items())
 

@@ -17,10 +17,10 @@ def test_ten_thousand_groups(spark: SparkSession) -> None:
     by_kind = graph.vertices.groupBy("kind").agg(
         F.count_distinct("id").alias("ids"), F.count("*").alias("rows"), F.sum("weight").alias("of")
     )
-    found = {row.kind: row for row in by_kind.collect()}
-    assert found["member"].ids == found["member"].rows == GROUPS * (MEMBERS - 1)
-    assert found["class"].ids == found["class"].rows
-    assert found["class"]["of"] == GROUPS * TOPICS * PARTITIONS
+    result = {row.kind: row for row in by_kind.collect()}
+    assert result["member"].ids == result["member"].rows == GROUPS * (MEMBERS - 1)
+    assert result["class"].ids == result["class"].rows
+    assert result["class"]["of"] == GROUPS * TOPICS * PARTITIONS
     proofs = bottlenecks(members, topics).groupBy("group_id").agg(F.max("least_max").alias("most"))
     bounds = {row.most: row["count"] for row in proofs.groupBy("most").count().collect()}
     assert sum(bounds.values()) == GROUPS

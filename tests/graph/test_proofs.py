@@ -34,26 +34,26 @@ class Row(NamedTuple):
 def _rows(groups: list[MixedGroup]) -> dict[int, list[Row]]:
     made = batch_of(groups)
     graph = class_graph(made.subscribed)
-    found = proofs(made.subscribed, graph, levels(graph))
+    result = proofs(made.subscribed, graph, levels(graph))
     members, topics = defaultdict(list), defaultdict(list)
-    for row, item in zip(*found.members, strict=True):
+    for row, item in zip(*result.members, strict=True):
         members[row].append(made.members[item][1])
-    for row, item in zip(*found.topics, strict=True):
+    for row, item in zip(*result.topics, strict=True):
         topics[row].append(made.topics[item][1])
     rows = defaultdict(list)
-    for row, group in enumerate(found.group):
-        assert found.member_count[row] == len(members[row])
-        assert found.topic_count[row] == len(topics[row])
+    for row, group in enumerate(result.group):
+        assert result.member_count[row] == len(members[row])
+        assert result.topic_count[row] == len(topics[row])
         rows[int(group)].append(
             Row(
-                KINDS[found.kind[row]],
-                int(found.part[row]),
-                int(found.level[row]),
+                KINDS[result.kind[row]],
+                int(result.part[row]),
+                int(result.level[row]),
                 members[row],
                 topics[row],
-                int(found.partition_count[row]),
-                None if found.least_max[row] < 0 else int(found.least_max[row]),
-                None if found.most_min[row] < 0 else int(found.most_min[row]),
+                int(result.partition_count[row]),
+                None if result.least_max[row] < 0 else int(result.least_max[row]),
+                None if result.most_min[row] < 0 else int(result.most_min[row]),
             )
         )
     return rows
@@ -76,8 +76,8 @@ def _fits(group: MixedGroup, *, at_most: int, at_least: int = 0) -> bool:
     node = {name: number for number, name in enumerate([*readable, *members])}
     source, spare, sink = len(node), len(node) + 1, len(node) + 2
     total = sum(group.partitions[topic] for topic in readable)
-    wanted = at_least * len(members)
-    if wanted > total:
+    expected = at_least * len(members)
+    if expected > total:
         return False
     flow = max_flow.SimpleMaxFlow()
     for topic, readers in readable.items():
@@ -87,7 +87,7 @@ def _fits(group: MixedGroup, *, at_most: int, at_least: int = 0) -> bool:
     for member in members:
         flow.add_arc_with_capacity(node[member], sink, at_least)
         flow.add_arc_with_capacity(node[member], spare, at_most - at_least)
-    flow.add_arc_with_capacity(spare, sink, total - wanted)
+    flow.add_arc_with_capacity(spare, sink, total - expected)
     assert flow.solve(source, sink) == flow.OPTIMAL
     return bool(flow.optimal_flow() == total)
 

@@ -42,8 +42,8 @@ def _without_clusters(spark: SparkSession, groups: list[MixedGroup]) -> tuple[Da
 
 
 def test_the_graph_of_a_group(spark: SparkSession) -> None:
-    found = eligibility(*_without_clusters(spark, [_GROUP]))
-    (number,) = {row.id >> 32 for row in found.vertices.collect()}
+    result = eligibility(*_without_clusters(spark, [_GROUP]))
+    (number,) = {row.id >> 32 for row in result.vertices.collect()}
 
     def vertex(place: int) -> int:
         return (number << 32) + place
@@ -64,13 +64,13 @@ def test_the_graph_of_a_group(spark: SparkSession) -> None:
         "id bigint, group_id string, kind string, name string, topics array<string>, "
         "weight bigint, part int",
     )
-    assert_df_equality(found.vertices.orderBy("id"), expected, ignore_nullable=True)
+    assert_df_equality(result.vertices.orderBy("id"), expected, ignore_nullable=True)
     edges = [(0, 3, 4), (0, 5, 3), (2, 3, 4), (2, 5, 3), (4, 5, 3), (6, 1, 3)]
     expected = spark.createDataFrame(
         [(vertex(src), vertex(dst), weight) for src, dst, weight in edges],
         "src bigint, dst bigint, weight bigint",
     )
-    assert_df_equality(found.edges.orderBy("src", "dst"), expected, ignore_nullable=True)
+    assert_df_equality(result.edges.orderBy("src", "dst"), expected, ignore_nullable=True)
 
 
 def test_the_same_ids_whatever_the_partitioning(spark: SparkSession, graph: Eligibility) -> None:
@@ -118,11 +118,11 @@ def test_the_graph_says_who_can_take_what(graph: Eligibility) -> None:
 
 def test_bottlenecks_are_those_of_the_kernel(spark: SparkSession) -> None:
     members, topics, _ = to_tables(spark, _FEW)
-    found = defaultdict(list)
+    result = defaultdict(list)
     for row in bottlenecks(members, topics).collect():
-        found[row.group_id].append(row)
+        result[row.group_id].append(row)
     for number, group in enumerate(_FEW):
-        rows = found[group.name]
+        rows = result[group.name]
         assert [
             (row.kind, row.part, row.level, row.member_ids, row.topics, *row[9:12]) for row in rows
         ] == [
@@ -160,8 +160,8 @@ def test_the_example_fleet(spark: SparkSession) -> None:
         .where("group_id = 'orders-notifications'")
         .collect()
     )
-    found = [(row.kind, row.topics, row.member_count, row.least_max, row.most_min) for row in rows]
-    assert found == [
+    result = [(row.kind, row.topics, row.member_count, row.least_max, row.most_min) for row in rows]
+    assert result == [
         ("dense", ["orders.created", "orders.shipped"], 1, 36, None),
         ("part", ["orders.cancelled", "orders.created", "orders.shipped"], 4, 11, 10),
         ("sparse", ["orders.cancelled"], 3, None, 2),
@@ -179,14 +179,14 @@ def test_graphframes_takes_it_as_it_is(spark: SparkSession, graph: Eligibility) 
         framed = graphframes.GraphFrame(*graph)
     except Py4JError as error:  # its classes are not on the session's class path
         pytest.skip(f"io.graphframes:graphframes-spark4_2.13 is not on the class path: {error}")
-    found = framed.connectedComponents(algorithm="graphx")
-    least = found.groupBy("component").agg(F.min("id").alias("least"))
-    rows = found.where("part IS NOT NULL").join(least, on="component").collect()
+    result = framed.connectedComponents(algorithm="graphx")
+    least = result.groupBy("component").agg(F.min("id").alias("least"))
+    rows = result.where("part IS NOT NULL").join(least, on="component").collect()
     by_component = {(row.group_id, row.part): row.least for row in rows}
     assert len(rows) > 500
     assert all(by_component[row.group_id, row.part] == row.least for row in rows)
     assert len(set(by_component.values())) == len(by_component)
-    found.unpersist()
+    result.unpersist()
 
 
 def test_bad_input_is_refused_in_one_line(spark: SparkSession) -> None:

@@ -12,9 +12,9 @@ Record = tuple[bytes, bytes | None, str, int, int, datetime]
 
 def records(made: Made) -> list[Record]:
     """Rows of ``log.log_schemas.RECORDS``, by offset."""
-    found = [_generation(made, row) for row in made.generations if row["group_type"] == "classic"]
-    found += [_commit(row) for row in made.commits]
-    return sorted(found, key=lambda record: record[4])
+    result = [_generation(made, row) for row in made.generations if row["group_type"] == "classic"]
+    result += [_commit(row) for row in made.commits]
+    return sorted(result, key=lambda record: record[4])
 
 
 def _generation(made: Made, row: dict[str, Any]) -> Record:

@@ -17,8 +17,8 @@ Captured = pytest.CaptureFixture[str]
 
 def _json(capsys: Captured, *arguments: str | Path, code: int) -> dict[str, Any]:
     assert cli.main(["history", "--log", str(FOLDER), "--json", *map(str, arguments)]) == code
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+    result: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return result
 
 
 def test_the_example_is_what_its_maker_makes() -> None:

@@ -179,10 +179,10 @@ def test_the_jars_own_answers_are_explained_and_altered_ones_are_not(
     topics = spark.createDataFrame(case.topics, StructType(TOPICS.columns.fields[:4]))
     raw = _frame(spark, case.records).repartition(3).localCheckpoint()
     with counting(spark) as counted:
-        found = explain_history(raw, topics)
-        rows = {(row.group_id, row.generation): row for row in found.collect()}
+        result = explain_history(raw, topics)
+        rows = {(row.group_id, row.generation): row for row in result.collect()}
     assert counted.jobs <= 4  # with adaptive execution a shuffle is a job of its own
-    assert found.schema == EXPLAINED.columns
+    assert result.schema == EXPLAINED.columns
     assert rows.keys() == case.wanted.keys()
     assert counted.queries == 2
     told = {True: 0, False: 0}

@@ -50,10 +50,10 @@ def test_what_is_too_much_at_once_is_read_in_pieces(
     made = random_log(seed, groups=_GROUPS)
     log = made.log()
     targets = pa.Table.from_pylist(made.computed, arrow_schema(LOG_TARGETS.columns))
-    wanted = [rebalances_arrow(_of_group(f"g{n:02}", log, targets)[0]) for n in range(_GROUPS)]
+    expected = [rebalances_arrow(_of_group(f"g{n:02}", log, targets)[0]) for n in range(_GROUPS)]
     monkeypatch.setattr(following, "MOST_PRESENT", 12)
     cut = 0
-    for number, whole in enumerate(wanted):
+    for number, whole in enumerate(expected):
         mine, computed = _of_group(f"g{number:02}", log, targets)
         cut += len(list(following._pieces(None, mine, computed))) > 2
         rows, kept = follow(None, mine, computed)
@@ -65,7 +65,7 @@ def test_what_is_too_much_at_once_is_read_in_pieces(
         monkeypatch.setattr(rebalances, "MOST_PRESENT", most)
         told = pa.concat_tables(rebalances._rows_of_some(log, targets))
         by_group = told.sort_by([("group_id", "ascending"), ("offset", "ascending")])
-        assert by_group.to_pylist() == pa.concat_tables(wanted).to_pylist()
+        assert by_group.to_pylist() == pa.concat_tables(expected).to_pylist()
 
 
 def test_tasks_read_large_groups_in_pieces() -> None:
@@ -78,7 +78,7 @@ def test_tasks_read_large_groups_in_pieces() -> None:
         sorted(rows, key=lambda row: (row[NAME], row["offset"])),
         arrow_schema(RECORDS.columns).append(pa.field(NAME, pa.binary())),
     )
-    wanted = rebalances._rows(table).to_pylist()
+    expected = rebalances._rows(table).to_pylist()
     pieces = InPieces(rebalances._follow, rebalances._rest)
     for most_bytes in (1, 5_000, 40_000, 1 << 20):
         begin, batches = 0, []
@@ -89,7 +89,7 @@ def test_tasks_read_large_groups_in_pieces() -> None:
         portions = list(_portions(most_bytes, batches, cut_groups=True))
         assert any(not ends for _, ends in portions) == (most_bytes < 1 << 20)
         told = list(_call_by_whole_groups(rebalances._rows, pieces, most_bytes, batches))
-        assert pa.Table.from_batches(told).to_pylist() == wanted
+        assert pa.Table.from_batches(told).to_pylist() == expected
 
 
 def _keeps_little(kept: FollowState | None) -> None:

@@ -31,8 +31,8 @@ def _frame(spark: SparkSession, rows: Iterable[Any]) -> DataFrame:
 
 
 def _rows(frame: DataFrame) -> list[Row]:
-    found = frame.orderBy("group_id", "offset").collect()
-    rows = [{name: row[name] for name in _WANTED[0]} for row in found]
+    result = frame.orderBy("group_id", "offset").collect()
+    rows = [{name: row[name] for name in _WANTED[0]} for row in result]
     return [row | {"at": row["at"].astimezone(UTC)} for row in rows]
 
 
@@ -46,10 +46,10 @@ def test_a_batch_is_one_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch
             told = rebalances(raw).collect()
         assert counted.jobs <= 2  # with adaptive execution the shuffle is a job of its own
         assert rebalances(raw).schema.names == REBALANCES.columns.names
-        found = _rows(spark.createDataFrame(told, REBALANCES.columns))
+        result = _rows(spark.createDataFrame(told, REBALANCES.columns))
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
-    assert found == _WANTED
+    assert result == _WANTED
 
 
 @pytest.mark.slow

@@ -23,15 +23,15 @@ def _read_slowly(seed: int) -> tuple[Made, list[plain.Row]]:
 @pytest.mark.parametrize("seed", range(12))
 def test_it_reads_what_a_slow_reading_does(seed: int) -> None:
     made, wanted = _read_slowly(seed)
-    found = rebalances_arrow(_shuffled(made.log(), seed)).to_pylist()
-    assert len(found) == len(wanted)
-    for row, expected in zip(found, wanted, strict=True):
+    result = rebalances_arrow(_shuffled(made.log(), seed)).to_pylist()
+    assert len(result) == len(wanted)
+    for row, expected in zip(result, wanted, strict=True):
         assert {name: row[name] for name in expected} == expected, row
 
 
 def test_the_seeded_logs_have_every_reason_but_that_of_another_protocol() -> None:
-    found = {row["reason"] for seed in range(12) for row in _read_slowly(seed)[1]}
-    assert found == set(REASONS) - {"protocol_changed", "damaged"}
+    result = {row["reason"] for seed in range(12) for row in _read_slowly(seed)[1]}
+    assert result == set(REASONS) - {"protocol_changed", "damaged"}
 
 
 def _t(*numbers: int) -> list[Partition]:

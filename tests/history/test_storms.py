@@ -51,13 +51,13 @@ def test_storms_are_where_the_rebalances_stand_close(seed: int) -> None:
         rows += [_row(group, place, second) for place, second in enumerate(seconds)]
     at_least, within = rng.randrange(2, 5), rng.choice([30, 60, 200])
     rng.shuffle(rows)
-    found = _found(pa.Table.from_pylist(rows, ROWS), within * 1_000_000, at_least)
-    told = [(s["group_id"], s["begins"], s["rebalances"], s["most_within"]) for s in found]
+    result = _found(pa.Table.from_pylist(rows, ROWS), within * 1_000_000, at_least)
+    told = [(s["group_id"], s["begins"], s["rebalances"], s["most_within"]) for s in result]
     assert told == _slowly(rows, timedelta(seconds=within), at_least)
 
 
 def _slowly(rows: list[Row], within: timedelta, at_least: int) -> list[tuple[Any, ...]]:
-    found = []
+    result = []
     for group in sorted({row["group_id"] for row in rows}):
         times = sorted(r["at"] for r in rows if r["group_id"] == group and r["reason"] != "first")
         spans = [[t for t in times if begin <= t <= begin + within] for begin in times]
@@ -70,8 +70,8 @@ def _slowly(rows: list[Row], within: timedelta, at_least: int) -> list[tuple[Any
                 joint.append(span)
         for storm in joint:
             most = max(len([t for t in storm if b <= t <= b + within]) for b in storm)
-            found.append((group, storm[0], len(storm), most))
-    return found
+            result.append((group, storm[0], len(storm), most))
+    return result
 
 
 def _row(group: str, number: int, seconds: float) -> Row:
@@ -134,14 +134,14 @@ def test_crashes_slow_polls_and_two_deployments_are_told_apart() -> None:
     _dropped(made, "crash", silent=52)
     _dropped(made, "slow", silent=320)
     _fighting(made, "fight")
-    found = {row["group_id"]: row for row in _found(rebalances_arrow(made.log()), 60 * _MINUTE)}
-    assert {group: row["cause"] for group, row in found.items()} == {
+    result = {row["group_id"]: row for row in _found(rebalances_arrow(made.log()), 60 * _MINUTE)}
+    assert {group: row["cause"] for group, row in result.items()} == {
         "crash": "crashes",
         "slow": "polls_too_slow",
         "fight": "two_deployments",
     }
     # A group.instance.id does not help who polls too slowly.
-    assert found["slow"]["saved_by_static"] == found["slow"]["saved_by_session"] == 0
+    assert result["slow"]["saved_by_static"] == result["slow"]["saved_by_session"] == 0
 
 
 def _dropped(made: Made, group: str, silent: int) -> None:

@@ -380,15 +380,15 @@ def test_empty_tables_give_an_empty_assignment(spark: SparkSession) -> None:
     none = [frame.limit(0) for frame in (members, topics, owned)]
     columns = ["group_id", "member_id", "topic", "partition"]
     for frames in ([none[0], topics, owned], [members, none[1], owned], none):
-        found = assign(*frames)
-        assert found.columns == columns
-        assert found.collect() == []
+        result = assign(*frames)
+        assert result.columns == columns
+        assert result.collect() == []
     assert assign(members, topics, none[2]).count() == 2
 
 
 def test_kafkas_own_answer_where_there_is_one(spark: SparkSession) -> None:
     """Claims on what is gone or disputed, repeated topics and strangers change nothing."""
-    found = assign(
+    result = assign(
         builders.members(spark, [{**_MEMBER, "topics": ["t0", "t0", "gone"]}, _OTHER]),
         builders.topics(spark, [_TOPIC, _TOPIC, {"topic": "none", "num_partitions": 0}]),
         builders.owned(
@@ -396,7 +396,7 @@ def test_kafkas_own_answer_where_there_is_one(spark: SparkSession) -> None:
         ),
     )
     expected = builders.assignment(spark, held("C0: t0p0; C1: t0p1", "g"))
-    assert sorted(found.collect()) == sorted(expected.select(found.columns).collect())
+    assert sorted(result.collect()) == sorted(expected.select(result.columns).collect())
 
 
 def test_every_error_of_ours_is_a_kassign_error() -> None:

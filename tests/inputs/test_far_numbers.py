@@ -44,21 +44,21 @@ def test_a_large_topic_that_nobody_reads_makes_no_tasks(spark: SparkSession) -> 
     rows = [{**_MEMBER, "group_id": f"g{i}", "topics": names} for i in range(60)]
     sizes = dict.fromkeys(names, 3)
     members = builders.members(spark, rows)
-    found = [
+    result = [
         inspect_inputs(
             conform_inputs(members, builders.topics(spark, topics), None), None
         ).eligible.tasks
         for topics in (sizes, {**sizes, "read-by-nobody": PARTITIONS_OF_A_TOPIC})
     ]
-    assert found[0] == 1
-    assert found[1] <= 6
+    assert result[0] == 1
+    assert result[1] <= 6
 
 
 @pytest.mark.parametrize("call", [assign, rebalance])
 def test_no_members_no_rows(spark: SparkSession, call: Callable[..., DataFrame]) -> None:
     owned = builders.owned(spark, [{**_OWNED, "partition": 0}])
-    found = call(builders.members(spark, []), builders.topics(spark, {"t": 1}), owned)
-    assert found.collect() == []
+    result = call(builders.members(spark, []), builders.topics(spark, {"t": 1}), owned)
+    assert result.collect() == []
 
 
 def test_columns_that_differ_in_case_alone(spark: SparkSession) -> None:

@@ -38,9 +38,9 @@ def test_crowded_buckets_are_told(spark: SparkSession) -> None:
         for g, (ids, assignor) in groups.items()
         for i, m in enumerate(ids)
     ]
-    found = validate(builders.members(spark, rows), builders.topics(spark, {"t": 4})).collect()
-    told = {r.group_id: r.detail.split(" member ids")[0] for r in found}
-    assert {r.problem for r in found} == {"hash_order_not_reproduced"}
+    result = validate(builders.members(spark, rows), builders.topics(spark, {"t": 4})).collect()
+    told = {r.group_id: r.detail.split(" member ids")[0] for r in result}
+    assert {r.problem for r in result} == {"hash_order_not_reproduced"}
     assert told == {
         "eight": "the hashes of 8",
         "unnamed": "the hashes of 16",

@@ -86,9 +86,9 @@ def test_owned_is_what_each_consumer_holds(
     snapshot: ClusterTables, states: dict[str, State]
 ) -> None:
     mine = {state.member_id for state in states.values()}
-    found = {member: tps for member, tps in _owned(snapshot).items() if member in mine}
-    assert found == {s.member_id: s.assignment for s in states.values() if s.assignment}
-    assert max(p for tps in found.values() for _, p in tps) == 299
+    result = {member: tps for member, tps in _owned(snapshot).items() if member in mine}
+    assert result == {s.member_id: s.assignment for s in states.values() if s.assignment}
+    assert max(p for tps in result.values() for _, p in tps) == 299
 
 
 def test_members_are_what_each_consumer_said(
@@ -122,8 +122,8 @@ def test_generation_is_the_current_one_of_all_members(
 ) -> None:
     """No rebalance failed in these groups, so the lower bound is the very number."""
     current = {state.member_id: state.generation for state in states.values()}
-    found = {row[2]: row[7] for row in snapshot.members if row[2] in current}
-    assert found == current
+    result = {row[2]: row[7] for row in snapshot.members if row[2] in current}
+    assert result == current
     assert max(current.values()) >= 3, "the cooperative group needed several rebalances"
 
 
@@ -151,11 +151,11 @@ def test_assign_predicts_what_consumers_were_given(
     members, topics, owned = to_snapshot(snapshot, spark)
     planned = F.col("assignor").isin("range", "roundrobin")
     assignment = kassign_spark.assign(members.filter(planned), topics, owned)
-    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    result: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for row in assignment.collect():
-        found[row.member_id].append((row.topic, row.partition))
+        result[row.member_id].append((row.topic, row.partition))
     given = {s.member_id: s.assignment for s in states.values() if s.group_id in _PLANNED}
-    assert {member_id: sorted(tps) for member_id, tps in found.items()} == given
+    assert {member_id: sorted(tps) for member_id, tps in result.items()} == given
 
 
 def test_topics_have_sizes_and_racks(snapshot: ClusterTables) -> None:
@@ -208,14 +208,14 @@ def test_versions_of_the_subscription(broker: SecuredBroker, topics: None) -> No
         raw_member(address, "raw-v0", _subscription(0, "live-orders", b""), assigned) as old,
         raw_member(address, "raw-v9", _subscription(9, "live-orders", newest), assigned) as new,
     ):
-        found = read_cluster(address)
-    assert [row[:10] for row in _of(found, "raw-v0")] == [
+        result = read_cluster(address)
+    assert [row[:10] for row in _of(result, "raw-v0")] == [
         (None, "raw-v0", old, None, None, ["live-orders"], None, 1, 0, "range")
     ]
-    assert [row[:10] for row in _of(found, "raw-v9")] == [
+    assert [row[:10] for row in _of(result, "raw-v9")] == [
         (None, "raw-v9", new, None, "rack-z", ["live-orders"], None, 8, 0, "range")
     ]
-    assert _owned(found)[old] == _owned(found)[new] == [("live-orders", 2)]
+    assert _owned(result)[old] == _owned(result)[new] == [("live-orders", 2)]
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_a_group_with_undecodable_bytes_is_left_out(
 ) -> None:
     group_id = f"raw-{metadata.hex()[:20]}-{len(metadata)}"
     with raw_member(broker.bootstrap_server, group_id, metadata, b""):
-        found = read_cluster(broker.bootstrap_server)
-    (omission,) = (o for o in found.omitted if o.name == group_id)
+        result = read_cluster(broker.bootstrap_server)
+    (omission,) = (o for o in result.omitted if o.name == group_id)
     assert omission.kind == "group"
     assert "cannot be decoded" in omission.reason
-    assert _of(found, group_id) == []
+    assert _of(result, group_id) == []
 
 
 def test_groups_of_other_kinds_are_left_out(
@@ -252,12 +252,12 @@ def test_groups_of_other_kinds_are_left_out(
         consumers.wait_until_joined(2)
         consumers.stop("gone")
         with raw_member(address, "connectors", b"\x00\x01", b"", protocol_type="connect"):
-            found = read_cluster(address, consumer_groups=False)
-    reasons = {o.name: o.reason for o in found.omitted}
+            result = read_cluster(address, consumer_groups=False)
+    reasons = {o.name: o.reason for o in result.omitted}
     assert reasons["kip848"] == "KIP-848 group: the broker makes its assignment, not an assignor"
     assert reasons["emptied"] == "no members"
     assert reasons["connectors"] == "protocol type connect, not consumer"
-    assert {"kip848", "emptied", "connectors"}.isdisjoint(row[1] for row in found.members)
+    assert {"kip848", "emptied", "connectors"}.isdisjoint(row[1] for row in result.members)
 
 
 def _librdkafka(address: str, group_id: str) -> Consumer:
@@ -291,13 +291,13 @@ def test_a_group_in_the_middle_of_a_rebalance(broker: SecuredBroker, topics: Non
         }
         joining.subscribe(["live-orders"])
         joining.poll(1.5)
-        found = read_cluster(broker.bootstrap_server)
+        result = read_cluster(broker.bootstrap_server)
     finally:
         joining.close()
         stuck.close()
-    (omission,) = (o for o in found.omitted if o.name == "rebalancing")
+    (omission,) = (o for o in result.omitted if o.name == "rebalancing")
     assert "PreparingRebalance" in omission.reason
-    assert _of(found, "rebalancing") == []
+    assert _of(result, "rebalancing") == []
 
 
 def test_a_group_that_may_not_be_described(broker: SecuredBroker, states: dict[str, State]) -> None:
@@ -312,11 +312,11 @@ def test_a_group_that_may_not_be_described(broker: SecuredBroker, states: dict[s
     try:
         admin.create_acls([only_others])
         properties = broker.credentials.sasl_properties()
-        found = read_cluster(broker.addresses["SASL"], properties)
+        result = read_cluster(broker.addresses["SASL"], properties)
         admin.delete_acls([only_others])
     finally:
         admin.close()
-    (omission,) = (o for o in found.omitted if o.name == "live-range")
+    (omission,) = (o for o in result.omitted if o.name == "live-range")
     assert "GroupAuthorizationFailed" in omission.reason
-    assert _of(found, "live-range") == []
-    assert len(_of(found, "live-sticky")) == 3
+    assert _of(result, "live-range") == []
+    assert len(_of(result, "live-sticky")) == 3

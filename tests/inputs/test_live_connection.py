@@ -25,8 +25,8 @@ def test_secured_listeners(broker: SecuredBroker, listener: str) -> None:
     create_topics(broker.bootstrap_server, {f"connection-{listener}": 2})
     known = broker.credentials
     properties = known.tls_properties() if listener == "TLS" else known.sasl_properties()
-    found = read_cluster(broker.addresses[listener], properties)
-    known = [row[:4] for row in found.topics]  # and an id, which no one can know before
+    result = read_cluster(broker.addresses[listener], properties)
+    known = [row[:4] for row in result.topics]  # and an id, which no one can know before
     assert (None, f"connection-{listener}", 2, [["rack-a"]] * 2) in known
 
 

@@ -79,8 +79,8 @@ def test_what_may_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kassign_spark.live.offsets._PAUSE_SECONDS", 0.0)
     told: list[str] = []
     topics_of = {"a": {"t", "gone"}, "b": {"t"}, "c": {"t"}}
-    found = read_offsets(_Admin(), [1, 2], topics_of, described(1), told.append)
-    assert [row[:-1] for row in found.rows] == [
+    result = read_offsets(_Admin(), [1, 2], topics_of, described(1), told.append)
+    assert [row[:-1] for row in result.rows] == [
         ("a", "t", 0, 2, 10, 5),
         ("a", "t", 2, 2, 12, None),
         ("c", "t", 0, 2, 10, 5),
@@ -88,11 +88,11 @@ def test_what_may_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         (None, "t", 0, 2, 10, None),
         (None, "t", 2, 2, 12, None),
     ]
-    assert list(found.groups) == ["b"]
-    assert "GroupAuthorizationFailed" in found.groups["b"]
-    assert list(found.partitions) == ["t-1", "t-3"]
-    assert "TopicAuthorizationFailed" in found.partitions["t-1"]
-    assert found.partitions["t-3"] == "it has no leader"
+    assert list(result.groups) == ["b"]
+    assert "GroupAuthorizationFailed" in result.groups["b"]
+    assert list(result.partitions) == ["t-1", "t-3"]
+    assert "TopicAuthorizationFailed" in result.partitions["t-1"]
+    assert result.partitions["t-3"] == "it has no leader"
     assert "read commits of 2 of 3 groups" in told
     assert "read offsets of 2 of 4 partitions" in told
 

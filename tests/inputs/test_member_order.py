@@ -60,13 +60,13 @@ def tables(spark: SparkSession) -> tuple[Any, Any, Any]:
 
 
 def test_it_is_told_where_it_decides(tables: tuple[Any, Any, Any]) -> None:
-    found = [r for r in validate(*tables).collect() if r.problem == "member_order_unknown"]
-    assert {r.group_id for r in found} == {g for g, (_, _, told) in _CASES.items() if told}
-    assert {r.detail for r in found} == {
+    result = [r for r in validate(*tables).collect() if r.problem == "member_order_unknown"]
+    assert {r.group_id for r in result} == {g for g, (_, _, told) in _CASES.items() if told}
+    assert {r.detail for r in result} == {
         "members Aa, BB share a bucket of Java's hash map, and 1 of them may keep one partition "
         "more: without member_seq it is not known which; here they are taken by member_id"
     }
-    assert {(r.member_id, r.topic, r.partition) for r in found} == {(None, None, None)}
+    assert {(r.member_id, r.topic, r.partition) for r in result} == {(None, None, None)}
 
 
 def test_a_prediction_is_inexact_for_the_same_groups(tables: tuple[Any, Any, Any]) -> None:
@@ -91,12 +91,12 @@ def test_other_groups_have_no_such_order(spark: SparkSession) -> None:
         if "assignor" in change or row["member_id"] == "BB":
             row.update(change)
     owned = [*owned, *held("c: tp2 tp3", "another claims it later")]
-    found = validate(
+    rows = validate(
         builders.members(spark, members),
         builders.topics(spark, {"t": 4, "u": 4}),
         builders.owned(spark, owned),
     ).collect()
-    told = {r.group_id for r in found if r.problem == "member_order_unknown"}
+    told = {r.group_id for r in rows if r.problem == "member_order_unknown"}
     assert told == {"no assignor is named"}
 
 

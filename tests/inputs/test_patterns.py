@@ -58,7 +58,7 @@ def test_patterns_match_as_java_matches_whole_names(spark: SparkSession) -> None
         [("c", p) for p in _PATTERNS], "cluster_id string, topics_pattern string"
     )
     topics = spark.createDataFrame([("c", n) for n in _NAMES], "cluster_id string, topic string")
-    found = {r.topics_pattern: r.matching for r in match_topics(patterns, topics).collect()}
+    result = {r.topics_pattern: r.matching for r in match_topics(patterns, topics).collect()}
     jvm: Any = spark._jvm
     internal = jvm.org.apache.kafka.common.internals.Topic
     visible = sorted(n for n in _NAMES if not internal.isInternal(n))
@@ -79,7 +79,7 @@ def test_patterns_match_as_java_matches_whole_names(spark: SparkSession) -> None
         )
         consumer.subscribe(compiled, jvm.java.util.Optional.empty())
         assert matching == [n for n in visible if consumer.matchesSubscribedPattern(n)], pattern
-    assert found == expected
+    assert result == expected
     assert sum(m is None for m in expected.values()) > 15
     assert sum(bool(m) for m in expected.values()) > 40
 
@@ -166,8 +166,8 @@ def test_members_of_other_clusters_see_other_topics(spark: SparkSession) -> None
             for c, t in [("a", "t1"), ("b", "t2"), ("b", "t3"), (None, "t4"), ("a", "x")]
         ],
     )
-    found = {r.cluster_id: r.topics for r in resolve_patterns(members, topics).collect()}
-    assert found == {"a": ["t1"], "b": ["t2", "t3"], "c": [], None: ["t4"]}
+    result = {r.cluster_id: r.topics for r in resolve_patterns(members, topics).collect()}
+    assert result == {"a": ["t1"], "b": ["t2", "t3"], "c": [], None: ["t4"]}
 
 
 _UNUSABLE: list[tuple[dict[str, Any], str]] = [
@@ -213,15 +213,15 @@ def test_groups_that_a_new_topic_touches(spark: SparkSession) -> None:
         {"group_id": "broken", "member_id": "C0", "topics_pattern": "("},
     ]
     topics = builders.topics(spark, {"orders-us": 3, "__share_group_state": 50, "order": 1})
-    found = touched_groups(builders.members(spark, rows), topics.unionAll(topics))
-    assert sorted(map(tuple, found.collect())) == [
+    result = touched_groups(builders.members(spark, rows), topics.unionAll(topics))
+    assert sorted(map(tuple, result.collect())) == [
         ("alike", "orders-us", 2, 2),
         ("all", "order", 1, 1),
         ("all", "orders-us", 2, 2),
         ("none", "order", 1, 1),
         ("waiting", "orders-us", 2, 0),
     ]
-    assert [f.simpleString() for f in found.schema] == [
+    assert [f.simpleString() for f in result.schema] == [
         "group_id:string",
         "topic:string",
         "member_count:bigint",

@@ -100,16 +100,16 @@ def test_regexes_are_refused_and_found_as_the_broker_does(spark: SparkSession) -
         problem = re2j.problem(regex)
         if isinstance(answer, str):
             refused.add(answer)
-            wanted: object = f"the broker refuses it (INVALID_REGULAR_EXPRESSION): {answer}"
-            found: object = problem
+            expected: object = f"the broker refuses it (INVALID_REGULAR_EXPRESSION): {answer}"
+            result: object = problem
         elif problem is not None and problem.startswith("is not resolved here: RE2 takes less"):
             beyond += 1
             continue
         else:
             fit += 1
-            wanted, found = answer, problem or re2j.matching(regex, names).to_pylist()
-        if found != wanted:
-            differing[regex] = found, wanted
+            expected, result = answer, problem or re2j.matching(regex, names).to_pylist()
+        if result != expected:
+            differing[regex] = result, expected
     assert differing == {}
     assert fit > 4000
     assert len(refused) == 12, "RE2/J has so many words for a refusal"
@@ -166,8 +166,8 @@ def test_regexes_of_groups_find_topics_of_their_cluster(spark: SparkSession) -> 
         [("c", "u2"), ("c", "t"), ("c", "t"), ("c", "__consumer_offsets"), ("d", "u")],
         "cluster_id string, topic string",
     )
-    found = match_regexes(members.unionByName(members), topics).collect()
-    assert sorted((r.cluster_id, r.group_id, r.topics_regex, r.names) for r in found) == [
+    rows = match_regexes(members.unionByName(members), topics).collect()
+    assert sorted((r.cluster_id, r.group_id, r.topics_regex, r.names) for r in rows) == [
         ("c", "g", "(", []),
         ("c", "g", "t|u.*", ["t", "u2"]),
         ("c", "h", ".*", ["__consumer_offsets", "t", "u2"]),

@@ -55,11 +55,11 @@ def test_answers_are_those_of_java(spark: SparkSession) -> None:
     """Java ends with these names: its steps double with each letter, and none has many."""
     jvm: Any = spark._jvm
     for pattern in _ANSWERED:
-        found = linear.matching(pattern, pa.array(_NAMES))
-        assert found is not None, pattern
+        result = linear.matching(pattern, pa.array(_NAMES))
+        assert result is not None, pattern
         compiled = jvm.java.util.regex.Pattern.compile(pattern)
         expected = [name for name in _NAMES if compiled.matcher(name).matches()]
-        assert found.to_pylist() == expected, pattern
+        assert result.to_pylist() == expected, pattern
     for pattern in _REFUSED:
         assert linear.matching(pattern, pa.array(_NAMES)) is None, pattern
 
@@ -70,13 +70,13 @@ def test_functions_answer_them_or_name_member_and_pattern(spark: SparkSession) -
         {"group_id": "g", "member_id": f"C{i}", "topics_pattern": pattern}
         for i, pattern in enumerate(_ANSWERED)
     ]
-    found = {
+    result = {
         r.member_id: r.topics
         for r in resolve_patterns(builders.members(spark, rows), topics).collect()
     }
-    assert found["C0"] == []
-    assert found["C1"] == ["aab"]
-    assert found["C2"] == ["a" * 249]
+    assert result["C0"] == []
+    assert result["C1"] == ["aab"]
+    assert result["C2"] == ["a" * 249]
     bad = [
         {"group_id": "g", "member_id": f"C{i}", "topics_pattern": pattern, "assignor": "range"}
         for i, pattern in enumerate(_REFUSED[:5])

@@ -201,14 +201,14 @@ def test_topics_one_row_a_partition(spark: SparkSession) -> None:
     """The same but for what that form cannot say: a topic without partitions."""
     members, _, owned = _frames(spark)
     by_partition = builders.topics(spark, [{"topic": "t2", "partition": p} for p in (0, 1)])
-    found = validate(members, by_partition, owned).where("topic IS NOT NULL")
+    result = validate(members, by_partition, owned).where("topic IS NOT NULL")
     expected = [
         (group, row[1], row[2], str(row[3]).replace("without_partitions", "without_metadata"))
         for group, case in _CASES.items()
         for row in case[2]
         if row[1]
     ]
-    rows = found.select("group_id", "topic", "partition", "problem").collect()
+    rows = result.select("group_id", "topic", "partition", "problem").collect()
     assert sorted(map(str, map(tuple, rows))) == sorted(map(str, expected))
 
 

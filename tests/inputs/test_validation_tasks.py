@@ -78,8 +78,8 @@ def _about(topic: str | None) -> Row:
 
 
 def _found(rows: list[Row]) -> list[Row]:
-    found: list[Row] = found_arrow(as_table(rows, _SCHEMA)).to_pylist()
-    return found
+    result: list[Row] = found_arrow(as_table(rows, _SCHEMA)).to_pylist()
+    return result
 
 
 def test_random_groups_by_looking() -> None:
@@ -87,10 +87,10 @@ def test_random_groups_by_looking() -> None:
     groups = [_random_rows(rng, f"g{number:03}") for number in range(120)]
     rows = [row for group in groups for row in group]
     rng.shuffle(rows)
-    found = _found(rows)
+    result = _found(rows)
     for group in groups:
         name = group[0]["group_id"]
-        here = [row for row in found if row["group_id"] == name]
+        here = [row for row in result if row["group_id"] == name]
         members = {row["member_id"]: row for row in group if row["kind"] == MEMBER}
         owned = [row for row in group if row["kind"] == OWNED]
 

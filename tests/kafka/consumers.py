@@ -89,12 +89,12 @@ class JavaConsumers:
             config["partition.assignment.strategy"] = ",".join(package + CLASSES[a] for a in names)
             config["heartbeat.interval.ms"] = "300"
         config |= {key.replace("_", "."): value for key, value in settings.items()}
-        wanted = topics if isinstance(topics, str) else list(topics)
-        self._java.start(name, json.dumps(config), json.dumps(wanted))
+        expected = topics if isinstance(topics, str) else list(topics)
+        self._java.start(name, json.dumps(config), json.dumps(expected))
 
     def subscribe(self, name: str, topics: Sequence[str] | str) -> None:
-        wanted = topics if isinstance(topics, str) else list(topics)
-        self._java.subscribe(name, json.dumps(wanted))
+        expected = topics if isinstance(topics, str) else list(topics)
+        self._java.subscribe(name, json.dumps(expected))
 
     def stop(self, name: str) -> None:
         """Close one: a dynamic member leaves its group, a static one stays until its timeout."""
@@ -106,11 +106,11 @@ class JavaConsumers:
 
     def events(self) -> list[Event]:
         """All calls of the listeners so far, of consumers that were stopped too, by time."""
-        found = [
+        result = [
             Event(**event | {"partitions": _tuples(event["partitions"])})
             for event in json.loads(self._java.events())
         ]
-        return sorted(found, key=lambda event: event.at)
+        return sorted(result, key=lambda event: event.at)
 
     def states(self) -> dict[str, State]:
         """Of those that have polled at least once.

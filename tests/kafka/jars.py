@@ -109,8 +109,8 @@ def _resolve(coordinates: tuple[str, ...], excludes: tuple[str, ...]) -> list[Pa
         if line.startswith("JARS "):
             urls = line.removeprefix("JARS ").split(",")
             return [Path(urllib.parse.unquote(urllib.parse.urlparse(url).path)) for url in urls]
-    said = "\n".join(answer.stderr.splitlines()[-15:])
-    raise RuntimeError(f"cannot resolve {', '.join(coordinates)}:\n{said}")
+    output = "\n".join(answer.stderr.splitlines()[-15:])
+    raise RuntimeError(f"cannot resolve {', '.join(coordinates)}:\n{output}")
 
 
 if __name__ == "__main__":

@@ -75,12 +75,12 @@ def settled(consumers: JavaConsumers, address: str) -> ClusterTables:
     Raises:
         TimeoutError: that took minutes.
     """
-    wanted = sum(TOPICS[topic] for group in GROUPS for topic in group.topics)
+    expected = sum(TOPICS[topic] for group in GROUPS for topic in group.topics)
     for _ in range(120):
         states = consumers.states()
         tables = read_cluster(address, consumer_groups=True, progress=print)
         if (
-            len(tables.owned) == wanted
+            len(tables.owned) == expected
             and holds(states) == {(r[2], r[3], r[4]) for r in tables.owned}
             and {(r[2], r[3], r[4]) for r in tables.target}
             <= {(r[2], r[3], r[4]) for r in tables.owned}

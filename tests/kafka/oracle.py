@@ -144,11 +144,11 @@ def _first(table: Table, count: int) -> StructType:
 
 def from_table(assignment: DataFrame, groups: Sequence[Group]) -> list[Assigned]:
     """An assignment of ``to_tables`` as the oracle's form, each member's list sorted."""
-    found: list[Assigned] = [{m.member_id: [] for m in group.members} for group in groups]
+    result: list[Assigned] = [{m.member_id: [] for m in group.members} for group in groups]
     for row in assignment.collect():
-        member = found[int(row.group_id[1:])].setdefault(row.member_id, [])
+        member = result[int(row.group_id[1:])].setdefault(row.member_id, [])
         member.append((row.topic, row.partition))
-    return [{member: sorted(tps) for member, tps in group.items()} for group in found]
+    return [{member: sorted(tps) for member, tps in group.items()} for group in result]
 
 
 def as_sets(answer: Assigned | str) -> Assigned | str:

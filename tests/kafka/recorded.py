@@ -66,8 +66,8 @@ def answers(name: str) -> list[str]:
     """Of each group of ``fleet(name)`` what ``told`` gives for Kafka's answer."""
     recorded = json.loads(gzip.decompress(_FILE.read_bytes()))
     assert recorded["kafka"] == KAFKA_VERSION, "record the answers of the pinned version"
-    found: list[str] = recorded[name].split()
-    return found
+    result: list[str] = recorded[name].split()
+    return result
 
 
 def told(answer: Assigned | str) -> str:
@@ -95,10 +95,10 @@ def measured(group: Group, answer: Assigned | str) -> str:
 
 def ask(spark: SparkSession, name: str, groups: list[Group]) -> list[str]:
     """The jar's answers, as they are recorded for the fleet of this name."""
-    found = oracle.assign(spark, groups, seconds=_SECONDS)
+    result = oracle.assign(spark, groups, seconds=_SECONDS)
     if name == "differing":
-        return [measured(group, answer) for group, answer in zip(groups, found, strict=True)]
-    return [told(answer) for answer in found]
+        return [measured(group, answer) for group, answer in zip(groups, result, strict=True)]
+    return [told(answer) for answer in result]
 
 
 def _record() -> None:

@@ -36,9 +36,9 @@ def groups() -> dict[str, Group]:
 
 
 def test_it_is_the_fleet_that_was_started(groups: dict[str, Group]) -> None:
-    found = {name: (group.assignor, len(group.members)) for name, group in groups.items()}
-    assert found == {g.group_id: (g.assignor, sum(m.count for m in g.members)) for g in GROUPS}
-    assert len(found) >= 20
+    result = {name: (group.assignor, len(group.members)) for name, group in groups.items()}
+    assert result == {g.group_id: (g.assignor, sum(m.count for m in g.members)) for g in GROUPS}
+    assert len(result) >= 20
     assert sum(len(group.members) for group in groups.values()) > 100
     kinds = Counter(group.assignor for group in groups.values())
     assert kinds["range"] + kinds["roundrobin"] >= 2 / 3 * len(groups)

@@ -15,20 +15,20 @@ _FOLDER = Path(__file__).parents[2] / "examples" / "both-protocols"
 
 
 def _rows(table: str) -> dict[str, list[dict[str, Any]]]:
-    found = defaultdict(list)
+    result = defaultdict(list)
     for line in (_FOLDER / table / f"{table}.json").read_text().splitlines():
         row = json.loads(line)
-        found[row.get("group_id", "")].append(row)
-    return found
+        result[row.get("group_id", "")].append(row)
+    return result
 
 
 def test_it_is_the_fleet_that_was_started() -> None:
     members = _rows("members")
-    found = {
+    result = {
         name: (rows[0]["assignor"], len(rows), rows[0].get("group_type") == "consumer")
         for name, rows in members.items()
     }
-    assert found == {g.group_id: (g.assignor, g.member_count, g.is_new) for g in GROUPS}
+    assert result == {g.group_id: (g.assignor, g.member_count, g.is_new) for g in GROUPS}
     sizes = {row["topic"]: row["num_partitions"] for row in _rows("topics")[""]}
     assert TOPICS.items() <= sizes.items()
     assert set(_rows("group_settings")) == {g.group_id for g in GROUPS if g.is_new}

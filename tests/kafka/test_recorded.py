@@ -14,11 +14,11 @@ _FRESH = 300
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FLEETS)
 def test_the_jar_gives_the_recorded_answers(spark: SparkSession, name: str) -> None:
-    found = ask(spark, name, fleet(name))
+    result = ask(spark, name, fleet(name))
     differing = [
         (index, group, now, recorded)
         for index, (group, now, recorded) in enumerate(
-            zip(fleet(name), found, answers(name), strict=True)
+            zip(fleet(name), result, answers(name), strict=True)
         )
         if now != recorded
     ]
@@ -31,11 +31,11 @@ def test_kernels_give_the_jars_answers_to_other_groups_each_run(
 ) -> None:
     seed = random.SystemRandom().randrange(10**9)
     groups = FLEETS[name](_FRESH, seed)
-    found = [told(answer) for answer in answer_of(name, groups)]
+    result = [told(answer) for answer in answer_of(name, groups)]
     differing = [
         (index, group)
         for index, (group, mine, jars) in enumerate(
-            zip(groups, found, ask(spark, name, groups), strict=True)
+            zip(groups, result, ask(spark, name, groups), strict=True)
         )
         if mine != jars
     ]

@@ -174,11 +174,11 @@ def _has_settled(
 
 
 def _by_member(rows: Any, group: str) -> dict[str, list[Partition]]:
-    found: dict[str, list[Partition]] = {}
+    result: dict[str, list[Partition]] = {}
     for row in rows:
         if row[1] == f"both-{group}":
-            found.setdefault(row[2], []).append((row[3], row[4]))
-    return {member: sorted(tps) for member, tps in found.items()}
+            result.setdefault(row[2], []).append((row[3], row[4]))
+    return {member: sorted(tps) for member, tps in result.items()}
 
 
 class Predicted(NamedTuple):
@@ -212,14 +212,14 @@ def predicted(spark: SparkSession, history: History) -> Predicted:
                     owned.append((cluster, name, member, *row[3:5]))
     given = ClusterTables(members, topics, owned, [], target)
     snapshot = to_snapshot(given, spark)
-    found = predict_consumer_groups(
+    result = predict_consumer_groups(
         snapshot.members, snapshot.topics, snapshot.owned, target=snapshot.target
     )
-    calls = listener_calls(found.steps, snapshot.members).orderBy("round", "call").collect()
+    calls = listener_calls(result.steps, snapshot.members).orderBy("round", "call").collect()
     answer = Predicted({}, {}, {})
-    for row in found.verdicts.collect():
+    for row in result.verdicts.collect():
         answer.verdicts[int(row.cluster_id), row.group_id[5:]] = row.verdict
-    for row in found.assignment.collect():
+    for row in result.assignment.collect():
         of_group = answer.targets.setdefault((int(row.cluster_id), row.group_id[5:]), {})
         of_group.setdefault(row.member_id, []).append((row.topic, row.partition))
     for row in calls:
@@ -324,10 +324,10 @@ def _since(history: History, number: int, name: str) -> list[tuple[str, list[Par
 
 
 def _merged(calls: list[tuple[str, list[Partition]]]) -> dict[str, list[Partition]]:
-    found: dict[str, list[Partition]] = {"revoked": [], "assigned": [], "lost": []}
+    result: dict[str, list[Partition]] = {"revoked": [], "assigned": [], "lost": []}
     for what, partitions in calls:
-        found[what] += partitions
-    return {what: sorted(tps) for what, tps in found.items()}
+        result[what] += partitions
+    return {what: sorted(tps) for what, tps in result.items()}
 
 
 @pytest.mark.parametrize("to", ["consumer", "classic"])

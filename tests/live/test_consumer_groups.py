@@ -62,10 +62,10 @@ def settled(
 
 
 def by_member(rows: Any) -> dict[str, list[tuple[str, int]]]:
-    found: dict[str, list[tuple[str, int]]] = defaultdict(list)
+    result: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for _, _, member, topic, partition in rows:
-        found[member].append((topic, partition))
-    return {member: sorted(tps) for member, tps in found.items()}
+        result[member].append((topic, partition))
+    return {member: sorted(tps) for member, tps in result.items()}
 
 
 def predicted(
@@ -76,9 +76,9 @@ def predicted(
     target = to_snapshot(before, spark).target
     assert target is not None
     here = F.col("group_id") == group
-    found = predict(members.where(here), topics, owned.where(here), target=target.where(here))
-    (verdict,) = found.verdicts.collect()
-    return verdict.verdict, by_member((None, *row) for row in found.assignment.collect())
+    result = predict(members.where(here), topics, owned.where(here), target=target.where(here))
+    (verdict,) = result.verdicts.collect()
+    return verdict.verdict, by_member((None, *row) for row in result.assignment.collect())
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_groups_that_are_not_asked_for_or_may_not_be_read(
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
     try:
         admin.create_acls([only_others])
-        found = read_cluster(
+        result = read_cluster(
             broker.addresses["SASL"],
             broker.credentials.sasl_properties(),
             consumer_groups=True,
@@ -162,7 +162,7 @@ def test_groups_that_are_not_asked_for_or_may_not_be_read(
         admin.delete_acls([only_others])
     finally:
         admin.close()
-    (omission,) = (o for o in found.omitted if o.name == "new-hidden")
+    (omission,) = (o for o in result.omitted if o.name == "new-hidden")
     assert "GroupAuthorizationFailed" in omission.reason
-    assert {row[1] for row in found.members} >= {"new-shown"}
-    assert "new-hidden" not in {row[1] for row in found.members}
+    assert {row[1] for row in result.members} >= {"new-shown"}
+    assert "new-hidden" not in {row[1] for row in result.members}

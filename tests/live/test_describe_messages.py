@@ -88,19 +88,21 @@ class FakeAdmin:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_rows_of_both_versions(version: int) -> None:
-    found = describe_consumer_groups(FakeAdmin(version), {1: ["g", "hidden", "empty"]})
-    assert found.members == [("g", "m", "i", None, ["t"], None, -2, 0, "uniform", None, "consumer")]
-    assert found.owned == [("g", "m", "t", 3), ("g", "m", "t", 0)]
-    assert found.target == [("g", "m", "t", 3, 0), ("g", "m", "t", 0, 1)]
-    assert found.reasons["empty"] == "no members"
-    assert "GroupAuthorizationFailed" in found.reasons["hidden"]
+    result = describe_consumer_groups(FakeAdmin(version), {1: ["g", "hidden", "empty"]})
+    assert result.members == [
+        ("g", "m", "i", None, ["t"], None, -2, 0, "uniform", None, "consumer")
+    ]
+    assert result.owned == [("g", "m", "t", 3), ("g", "m", "t", 0)]
+    assert result.target == [("g", "m", "t", 3, 0), ("g", "m", "t", 0, 1)]
+    assert result.reasons["empty"] == "no members"
+    assert "GroupAuthorizationFailed" in result.reasons["hidden"]
 
 
 def test_each_coordinator_is_asked_for_many_groups_at_once() -> None:
     admin = FakeAdmin(1)
     names = {1: [f"g{i}" for i in range(250)], 2: ["other"], 3: []}
-    found = describe_consumer_groups(admin, names)
-    assert len({row[0] for row in found.members}) == 251
+    result = describe_consumer_groups(admin, names)
+    assert len({row[0] for row in result.members}) == 251
     assert admin.asked == [(1, 100), (1, 100), (1, 50), (2, 1)]
 
 

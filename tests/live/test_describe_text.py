@@ -67,10 +67,10 @@ _ASSIGNORS = {
 
 
 def owned_of(tables: Any) -> dict[tuple[str, str], dict[str, list[int]]]:
-    found: dict[tuple[str, str], dict[str, list[int]]] = {}
+    result: dict[tuple[str, str], dict[str, list[int]]] = {}
     for _, group, member, topic, partition in tables.owned:
-        found.setdefault((group, member), {}).setdefault(topic, []).append(partition)
-    return found
+        result.setdefault((group, member), {}).setdefault(topic, []).append(partition)
+    return result
 
 
 def parts_of(version: str, folder: Path) -> list[str]:

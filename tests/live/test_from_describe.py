@@ -105,9 +105,9 @@ def test_a_snapshot_of_texts_is_the_live_one(
     assert live.offsets is not None
     assert told.offsets is not None
     committed = {r[1:4]: (r[5], r[6]) for r in live.offsets if r[6] is not None}
-    found = {r[1:4]: (r[5], r[6]) for r in ours(told.offsets, has_new)}
-    assert found
-    assert found == {key: committed[key] for key in found}
+    result = {r[1:4]: (r[5], r[6]) for r in ours(told.offsets, has_new)}
+    assert result
+    assert result == {key: committed[key] for key in result}
     omitted = {o.name: o.reason for o in told.omitted}
     assert omitted["told-gone"] == "no members"
     assert has_new or omitted["told-new"] == "does not exist"
@@ -125,9 +125,11 @@ def test_commands_take_it(
     folder = str(tmp_path / "snapshot")
     options = ["--from-describe", *files, "--topics", topics, "--output", folder]
     assert cli.main(["snapshot", *options]) == 0
-    said = capsys.readouterr().out
-    assert "note: such texts have no subscriptions" in said
-    assert f"the snapshot is in {folder}: members, topics, owned, target, offsets, leaders" in said
+    output = capsys.readouterr().out
+    assert "note: such texts have no subscriptions" in output
+    assert (
+        f"the snapshot is in {folder}: members, topics, owned, target, offsets, leaders" in output
+    )
     assert cli.main(["assign", folder, "--output", str(tmp_path / "plan")]) == 0
     assert cli.main(["predict", folder]) == 0
     assert cli.main(["validate", folder]) in (0, 1)

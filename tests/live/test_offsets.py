@@ -133,20 +133,20 @@ def test_a_plan_drains_the_lag(
 def _drain(cluster: _Cluster, partitions: list[dict[str, Any]]) -> int:
     """Read what a member has been given, from its commits on to the ends."""
     consumer = cluster.consumer()
-    wanted = {p["partition"]: _ENDS[p["partition"]] for p in partitions}
+    expected = {p["partition"]: _ENDS[p["partition"]] for p in partitions}
     try:
         consumer.assign(
             [TopicPartition(p["topic"], p["partition"], _COMMITTED[p["partition"]])
              for p in partitions if p["partition"] in _COMMITTED]
         )  # fmt: skip
-        open_ = {p for p in wanted if _COMMITTED.get(p, wanted[p]) < wanted[p]}
+        open_ = {p for p in expected if _COMMITTED.get(p, expected[p]) < expected[p]}
         count, deadline = 0, time.monotonic() + 60
         while open_:
             assert time.monotonic() < deadline
             for message in consumer.consume(500, 1.0):
                 assert message.error() is None
                 count += 1
-                if message.offset() + 1 == wanted[message.partition()]:
+                if message.offset() + 1 == expected[message.partition()]:
                     open_.discard(message.partition())
         assert not consumer.consume(1, 0.5)
         return count

@@ -51,5 +51,5 @@ def test_a_package_is_a_coordinate(package: str, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as ended:
         cli.main(arguments)
     assert ended.value.code == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert f"{package!r} is no Maven coordinate, GROUP:ARTIFACT:VERSION" in said
+    output = capsys.readouterr().err.splitlines()[-1]
+    assert f"{package!r} is no Maven coordinate, GROUP:ARTIFACT:VERSION" in output

@@ -46,10 +46,10 @@ def lists(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def _agrees(records: Sequence[Bytes], said: Said) -> None:
-    found = decoded(records)
-    tables = {table.name: found[i].to_pylist() for i, table in enumerate(TABLES)}
+    result = decoded(records)
+    tables = {table.name: result[i].to_pylist() for i, table in enumerate(TABLES)}
     assert differences(tables, said.tables) == []
-    assert sum(row["count"] for row in found.unread.to_pylist()) == said.unread.total()
+    assert sum(row["count"] for row in result.unread.to_pylist()) == said.unread.total()
 
 
 @pytest.mark.usefixtures("lists")
@@ -74,9 +74,9 @@ def test_a_record_of_a_hundred_thousand_members_takes_seconds() -> None:
         value += [struct.pack(">iii", 1, 1, len(subscription)), subscription]
         value += [struct.pack(">i", len(assignment)), assignment]
     started = time.monotonic()
-    found = decoded([(struct.pack(">h", 2) + _text("g"), b"".join(value))])
-    assert found.log_assignment["partition"].to_pylist() == list(range(count))
-    assert not len(found.unread)
+    result = decoded([(struct.pack(">h", 2) + _text("g"), b"".join(value))])
+    assert result.log_assignment["partition"].to_pylist() == list(range(count))
+    assert not len(result.unread)
     assert time.monotonic() - started < 5, "it was 48"
 
 

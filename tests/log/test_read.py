@@ -62,12 +62,12 @@ def test_tables_are_what_the_decoder_gives(
     spark: SparkSession, folder: str, bytes_: list[Bytes]
 ) -> None:
     log = read_group_log(folder, spark, owned=True)
-    wanted = decoded(bytes_)
-    unread = wanted.unread.drop_columns("offset")
+    expected = decoded(bytes_)
+    unread = expected.unread.drop_columns("offset")
     by = ["kind", "version", "reason", "group_id"]
     counted = unread.group_by(by).aggregate([("count", "sum")]).rename_columns([*by, "count"])
     assert _rows(log.unread) == _rows(spark.createDataFrame(counted.to_pylist(), UNREAD.columns))
-    for table, arrow in zip(DECODED, wanted[:-1], strict=True):
+    for table, arrow in zip(DECODED, expected[:-1], strict=True):
         frame: DataFrame = getattr(log, table.name)
         assert frame.schema.simpleString() == table.columns.simpleString()
         assert _rows(frame) == _rows(spark.createDataFrame(arrow.to_pylist(), table.columns))

@@ -120,8 +120,8 @@ def test_cross_rack_partitions(spark: SparkSession) -> None:
         held("anywhere: tp0 tp1", "h"),
     )
     frames = assigned, builders.members(spark, members)
-    found = balance(*frames, topics=builders.topics(spark, topics)).collect()
-    assert {row.group_id: row.cross_rack_count for row in found} == {"g": 1, "h": 0}
+    rows = balance(*frames, topics=builders.topics(spark, topics)).collect()
+    assert {row.group_id: row.cross_rack_count for row in rows} == {"g": 1, "h": 0}
     no_racks = builders.topics(spark, {"t": 4, "u": 1})
     assert "cross_rack_count" in balance(*frames, topics=no_racks).columns
     (first, _) = balance(*frames, topics=no_racks).collect()
@@ -133,13 +133,13 @@ def test_clusters_do_not_mix(spark: SparkSession) -> None:
         {"cluster_id": cluster, "group_id": "g", "member_id": "C0", "topics": ["t0"]}
         for cluster in ("east", "west")
     ]
-    found = balance(
+    result = balance(
         builders.assignment(spark, held("C0: t0p0 t0p1", "g", cluster_id="east")),
         builders.members(spark, rows),
         builders.owned(spark, held("C0: t0p0 t0p1", "g", cluster_id="west")),
     ).orderBy("cluster_id")
-    assert found.columns[:2] == ["cluster_id", "group_id"]
-    assert [(r.cluster_id, r.partition_count, r.kept_count) for r in found.collect()] == [
+    assert result.columns[:2] == ["cluster_id", "group_id"]
+    assert [(r.cluster_id, r.partition_count, r.kept_count) for r in result.collect()] == [
         ("east", 2, 0),
         ("west", 0, 0),
     ]
@@ -149,14 +149,14 @@ def test_holdings_are_ranges(spark: SparkSession) -> None:
     members = [
         {"group_id": "g", "member_id": name, "topics": ["t0"]} for name in ("C2", "C0", "C1", "C3")
     ]
-    found = holdings(
+    result = holdings(
         builders.assignment(
             spark, held("C0: t1p0 t0p5 t0p1 t0p0 t0p3 t0p4 t0p9; C2: t2p1 t1p1 t0p8 t0p7", "g")
         ),
         builders.members(spark, members),
         limit=3,
     )
-    rows = [row.asDict(recursive=True) for row in found.orderBy("member_id").collect()]
+    rows = [row.asDict(recursive=True) for row in result.orderBy("member_id").collect()]
     shown = [
         (
             row["member_id"],

@@ -50,9 +50,9 @@ def _rows(group: MixedGroup, placed: Placed, cluster: str = "c") -> list[Row]:
 
 def _measure(rows: list[Row]) -> dict[str, Row]:
     measured = measure_arrow(as_table(rows)).to_pylist()
-    found = {row["group_id"]: row for row in measured}
-    assert len(found) == len(measured)
-    return found
+    result = {row["group_id"]: row for row in measured}
+    assert len(result) == len(measured)
+    return result
 
 
 def _add_racks(rows: list[Row], rng: random.Random) -> Counter[str]:
@@ -78,10 +78,10 @@ def test_counts_and_proofs_are_those_of_plain_counting_and_the_solver() -> None:
     crossing = _add_racks(rows, rng)
     assert len(crossing) > 100
     rng.shuffle(rows)
-    found = _measure(rows)
+    result = _measure(rows)
     seen: Counter[tuple[object, ...]] = Counter()
     for group, placed in answers:
-        row = found[group.name]
+        row = result[group.name]
         loads = Counter(placed.values())
         counts = [loads[member] for member in group.subscriptions]
         mean = sum(counts) / len(counts)
@@ -158,10 +158,10 @@ def test_what_has_no_meaning_belongs_to_nobody() -> None:
         {**key, "kind": OWNED, "member_id": None, "topic": "t", "partition": 0},
         {**key, "kind": OWNED, "member_id": "b", "topic": "t", "partition": 1},
     ]
-    found = _measure(rows)
-    assert found["g"]["member_count"] == 2
-    assert found["g"]["partition_count"] == 4
-    assert (found["g"]["kept_count"], found["g"]["moved_count"]) == (0, 0)
-    assert found["g"]["is_balance_optimal"] is False
-    assert found[None]["partition_count"] == 0  # type: ignore[index]
-    assert found[None]["is_balance_optimal"] is None  # type: ignore[index]
+    result = _measure(rows)
+    assert result["g"]["member_count"] == 2
+    assert result["g"]["partition_count"] == 4
+    assert (result["g"]["kept_count"], result["g"]["moved_count"]) == (0, 0)
+    assert result["g"]["is_balance_optimal"] is False
+    assert result[None]["partition_count"] == 0  # type: ignore[index]
+    assert result[None]["is_balance_optimal"] is None  # type: ignore[index]

@@ -20,8 +20,8 @@ OWNED = group("kept", {"t": [8, 1, 5, 2]}, {"a": ["t"], "b": ["t"], "c": ["t"]},
 def compared(
     rows: pa.Table, given: WeightOptions = GIVEN
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
-    found = pa.concat_tables(compare_arrow(rows, weights=given)).to_pylist()
-    return {(row["group_id"], row["assignor"], row["protocol"]): row for row in found}
+    result = pa.concat_tables(compare_arrow(rows, weights=given)).to_pylist()
+    return {(row["group_id"], row["assignor"], row["protocol"]): row for row in result}
 
 
 def loads(row: dict[str, Any]) -> tuple[float, ...]:
@@ -29,28 +29,28 @@ def loads(row: dict[str, Any]) -> tuple[float, ...]:
 
 
 def test_loads_by_hand() -> None:
-    found = compared(table(BY_HAND, OWNED))
+    result = compared(table(BY_HAND, OWNED))
     # a: t0 t1 u0 u1, b: t2 u2 of twice the capacity; then every second one.
-    assert loads(found["two", "range", "eager"]) == (16, 16 / 6, 6, 0)
-    assert loads(found["two", "roundrobin", "eager"]) == (8 + 1 + 1, 10 / 6, 6, 0)
+    assert loads(result["two", "range", "eager"]) == (16, 16 / 6, 6, 0)
+    assert loads(result["two", "roundrobin", "eager"]) == (8 + 1 + 1, 10 / 6, 6, 0)
     # By range t0 t1 stay with a, t2 with b, and t3 goes to c; sticky moves one as well.
-    assert loads(found["kept", "range", "eager"]) == (9, 9 / (16 / 3), 8, 2)
-    sticky = found["kept", "sticky", "eager"]
+    assert loads(result["kept", "range", "eager"]) == (9, 9 / (16 / 3), 8, 2)
+    sticky = result["kept", "sticky", "eager"]
     assert (sticky["moved"], sticky["load_bound"]) == (1, 8)
     assert sticky["moved_weight"] in (8, 1, 5, 2)
 
 
 def test_bounds_and_fair_loads_are_those_of_plans() -> None:
     rows = table(*FLEET)
-    found = compared(rows)
+    result = compared(rows)
     _, verdicts, _ = plan(rows, PlanOptions(Limit(), Bounds(), "fast"))
-    for (name, _, _), row in found.items():
+    for (name, _, _), row in result.items():
         if verdicts[name]["max_load"] == 0:
             assert set(loads(row)) == {None}
             continue
         assert row["load_bound"] <= verdicts[name]["load_bound"] <= row["max_load"]
         assert row["load_skew"] > 0
-    assert compared(table(*FLEET, seed=3)) == found
+    assert compared(table(*FLEET, seed=3)) == result
 
 
 def test_missing_weights_are_told() -> None:

@@ -42,11 +42,11 @@ def by_name(spark: SparkSession) -> dict[str, list[oracle.Assigned | str]]:
 def observed(by_name: dict[str, list[oracle.Assigned | str]]) -> list[oracle.Assigned | str]:
     """Half of the answers as they are, half with two partitions exchanged."""
     rng = random.Random(SEED)
-    found = []
+    result = []
     for index, group in enumerate(GROUPS):
         answer = oracle.as_sets(by_name[group.assignor][index])
-        found.append(_exchanged(rng, answer) if index % 2 else answer)
-    return found
+        result.append(_exchanged(rng, answer) if index % 2 else answer)
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +135,9 @@ def _explained(
     assignment = spark.createDataFrame(
         rows, "cluster_id string, group_id string, member_id string, topic string, partition int"
     )
-    found = explain(assignment, *oracle.to_tables(spark, groups)).collect()
-    assert len(found) == len(groups)
-    return {row.group_id: row for row in found}
+    result = explain(assignment, *oracle.to_tables(spark, groups)).collect()
+    assert len(result) == len(groups)
+    return {row.group_id: row for row in result}
 
 
 def _differing(answer: oracle.Assigned | str, other: oracle.Assigned) -> int | None:

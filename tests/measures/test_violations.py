@@ -106,5 +106,5 @@ def test_each_rule(spark: SparkSession) -> None:
 
 
 def test_without_owned_nothing_is_withheld(spark: SparkSession) -> None:
-    found = violations(*_frames(spark)[:3]).where("group_id = 'withheld'").collect()
-    assert [tuple(row) for row in found] == [("withheld", "unassigned", None, "t2", 1, _NOBODY)]
+    rows = violations(*_frames(spark)[:3]).where("group_id = 'withheld'").collect()
+    assert [tuple(row) for row in rows] == [("withheld", "unassigned", None, "t2", 1, _NOBODY)]

@@ -80,20 +80,20 @@ def test_random_groups_by_looking() -> None:
     groups = [_random_rows(rng, f"g{number:03}") for number in range(300)]
     rows = [row for group in groups for row in group]
     rng.shuffle(rows)
-    found: set[Broken] = set()
+    result: set[Broken] = set()
     for row in broken_arrow(as_table(rows)).to_pylist():
         strange = row["rule"] in ("unknown_member", "not_subscribed")
         last = row["partition"] if row["last"] is None else row["last"]
         numbers = [None] if strange or last is None else range(row["partition"], last + 1)
         for number in numbers:
-            found.add((row["group_id"], row["rule"], row["member_id"], row["topic"], number))
+            result.add((row["group_id"], row["rule"], row["member_id"], row["topic"], number))
     # Topics that are not there are no violations of an assignment; "gone" is the only one here.
-    unknown = {broken for broken in found if broken[1] == UNKNOWN_TOPIC}
+    unknown = {broken for broken in result if broken[1] == UNKNOWN_TOPIC}
     assert {topic for _, _, _, topic, _ in unknown} == {"gone"}
-    found -= unknown
+    result -= unknown
     expected = set().union(*map(_by_looking, groups))
-    assert found == expected
-    assert {rule for _, rule, *_ in found} == {
+    assert result == expected
+    assert {rule for _, rule, *_ in result} == {
         "unknown_member",
         "not_subscribed",
         "unknown_partition",
@@ -116,5 +116,5 @@ def test_a_topic_of_any_size_is_one_row() -> None:
             "size": 2**31 - 1,
         },
     ]
-    found = broken_arrow(as_table(rows)).to_pylist()
-    assert [(row["partition"], row["last"]) for row in found] == [(0, 6), (8, 2**31 - 2)]
+    result = broken_arrow(as_table(rows)).to_pylist()
+    assert [(row["partition"], row["last"]) for row in result] == [(0, 6), (8, 2**31 - 2)]

@@ -61,27 +61,27 @@ def case(group: MixedGroup, rng: random.Random) -> tuple[list[dict[str, Any]], d
 
 
 def measured(rows: list[dict[str, Any]], **options: float) -> dict[str, dict[str, Any]]:
-    found = measure_arrow(as_table(rows, SCHEMA), **options).to_pylist()
-    return {row["group_id"]: {name: row[name] for name in (*WEIGHED, MISSING)} for row in found}
+    result = measure_arrow(as_table(rows, SCHEMA), **options).to_pylist()
+    return {row["group_id"]: {name: row[name] for name in (*WEIGHED, MISSING)} for row in result}
 
 
 def test_loads_of_random_groups() -> None:
     rng = random.Random(20261122)
     cases = {group.name: case(group, rng) for group in mixed_groups(200, seed=77)}
     rows = [row for of_group, _ in cases.values() for row in of_group]
-    found = measured(rows)
-    assert len(found) == 200
+    result = measured(rows)
+    assert len(result) == 200
     for name, (_, expected) in cases.items():
-        assert found[name].keys() == {*expected, MISSING}
+        assert result[name].keys() == {*expected, MISSING}
         for column, value in expected.items():
-            given = found[name][column]
+            given = result[name][column]
             assert (given is None) is (value is None), (name, column)
             assert given is None or given == pytest.approx(value, rel=1e-14), (name, column)
-    assert sum(of_group["load_skew"] is not None for of_group in found.values()) > 150
+    assert sum(of_group["load_skew"] is not None for of_group in result.values()) > 150
     rng.shuffle(rows)
-    assert measured(rows) == found
-    some = next(name for name in found if found[name]["load_skew"] is not None)
-    assert measured(cases[some][0]) == {some: found[some]}
+    assert measured(rows) == result
+    some = next(name for name in result if result[name]["load_skew"] is not None)
+    assert measured(cases[some][0]) == {some: result[some]}
 
 
 def test_missing_weights_are_counted_or_filled() -> None:

@@ -66,20 +66,24 @@ def _shaped(shape: str, rng: random.Random, largest: int) -> MixedGroup:
     subscriptions: dict[str, tuple[str, ...]] = {}
     for place, member in enumerate(members):
         if shape == "chain":
-            wanted = {place % len(topics), (place + 1) % len(topics)}
+            expected = {place % len(topics), (place + 1) % len(topics)}
         elif shape == "star":
-            wanted = {0, 1 + place % max(1, len(topics) - 1)} if place else set(range(len(topics)))
+            expected = (
+                {0, 1 + place % max(1, len(topics) - 1)} if place else set(range(len(topics)))
+            )
         elif shape == "disconnected":
-            wanted = {t for t in range(len(topics)) if t % 3 == place % 3 and rng.random() < 0.8}
+            expected = {t for t in range(len(topics)) if t % 3 == place % 3 and rng.random() < 0.8}
         elif shape == "lonely topics":
-            wanted = {t for t in range(len(topics)) if t == place or (t % 2 and rng.random() < 0.4)}
+            expected = {
+                t for t in range(len(topics)) if t == place or (t % 2 and rng.random() < 0.4)
+            }
         elif shape == "empty subscriptions":
-            wanted = (
+            expected = (
                 set() if place % 3 == 0 else {t for t in range(len(topics)) if rng.random() < 0.5}
             )
         else:
-            wanted = {t for t in range(len(topics)) if rng.random() < density}
-        subscriptions[member] = tuple(topics[t] for t in sorted(wanted) if t < len(topics))
+            expected = {t for t in range(len(topics)) if rng.random() < density}
+        subscriptions[member] = tuple(topics[t] for t in sorted(expected) if t < len(topics))
     return MixedGroup("", partitions, subscriptions)
 
 
@@ -105,8 +109,8 @@ def _changed(change: str, group: MixedGroup, rng: random.Random) -> MixedGroup:
             del subscriptions[gone]
     elif change == "joined":
         for number in range(rng.randint(1, 3)):
-            wanted = sorted(topic for topic in topics if rng.random() < 0.5)
-            subscriptions[f"joined{number}"] = tuple(wanted)
+            expected = sorted(topic for topic in topics if rng.random() < 0.5)
+            subscriptions[f"joined{number}"] = tuple(expected)
     elif change == "resubscribed":
         for member in rng.sample(sorted(subscriptions), k=min(2, len(subscriptions))):
             subscriptions[member] = tuple(topic for topic in topics if rng.random() < 0.5)

@@ -133,8 +133,8 @@ def enumerated(supply: Mapping[str, int], owned: Mapping[tuple[str, str], int]) 
             for member, count in zip(subscribers, share, strict=True):
                 loads[member] += count
                 moves += max(0, count - owned[name, member])
-        found = (sum(load * load for load in loads.values()), moves)
-        best = found if best is None else min(best, found)
+        result = (sum(load * load for load in loads.values()), moves)
+        best = result if best is None else min(best, result)
     assert best is not None
     return Optimum(*best)
 

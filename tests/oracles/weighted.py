@@ -22,8 +22,8 @@ def least_load(group: Mapping[str, Any], *, moves: int | None = None, seconds: f
     if moves is not None:
         model.add(_moved(group, x) <= moves)
     model.minimize(most)
-    found = _solve(model, seconds)
-    return None if found is None else Fraction(found, unit)
+    result = _solve(model, seconds)
+    return None if result is None else Fraction(result, unit)
 
 
 def least_moves(group: Mapping[str, Any], limit: Fraction, *, seconds: float) -> int | None:

@@ -150,12 +150,12 @@ def test_balance_measures_a_plan_by_weight(planned: Any, fleet: tuple[DataFrame,
     members, _, told, owned = fleet
     assignment = plan_by_weight(*fleet).assignment
     rows = balance(assignment, members, owned, weights=told).collect()
-    found = {row.group_id: (row.max_load, row.moved_weight, row.moved_count) for row in rows}
+    result = {row.group_id: (row.max_load, row.moved_weight, row.moved_count) for row in rows}
     for group, verdict in planned[0].items():
-        wanted = tuple(verdict[name] for name in ("max_load", "moved_weight", "moves"))
+        expected = tuple(verdict[name] for name in ("max_load", "moved_weight", "moves"))
         # The claim of somebody who does not subscribe is none to a plan.
-        split = group == "split" and (wanted[0], 2.0, 2)
-        assert found[group] == (split or ((None, None, 0) if group == "unweighed" else wanted))
+        split = group == "split" and (expected[0], 2.0, 2)
+        assert result[group] == (split or ((None, None, 0) if group == "unweighed" else expected))
     assert [row.load_skew for row in rows if row.group_id == "sized"] == [1.0]
     with pytest.raises(InputError, match=r'group "even": table weights has no row for 2 of its'):
         balance(assignment, members, weights=told.where("topic <> 'even' OR partition < 2"))
@@ -170,10 +170,10 @@ def test_balance_measures_a_plan_by_weight(planned: Any, fleet: tuple[DataFrame,
 def test_validate_tells_weights_of_what_does_not_exist(fleet: tuple[DataFrame, ...]) -> None:
     members, topics, told, _ = fleet
     more = weights(told.sparkSession, [*shared("gone", 1), *of("hot", "hot", 1, 1, 1, 1, 1, 1, 5)])
-    found = validate(members, topics, weights=told.unionByName(more)).where(
+    result = validate(members, topics, weights=told.unionByName(more)).where(
         "problem = 'weight_of_unknown_partition'"
     )
-    rows = {(r.group_id, r.topic, r.partition): r.detail for r in found.collect()}
+    rows = {(r.group_id, r.topic, r.partition): r.detail for r in result.collect()}
     assert rows == {
         (None, "nobody", 0): "the table topics does not have the topic; the weight is passed over",
         (None, "gone", 0): "the table topics does not have the topic; the weight is passed over",

@@ -43,11 +43,11 @@ def test_lag_and_rate_in_one_unit(spark: SparkSession) -> None:
         ],
         NOW,
     )
-    found = {
+    result = {
         (r.group_id, r.topic, r.partition): (r.weight, r.lag, r.rate, r.note)
         for r in partition_weights(now, before, horizon="2h").collect()
     }
-    assert found == {
+    assert result == {
         ("g", "t", 0): (10.5, 3_600, 10.0, None),
         ("g", "t", 1): (1.0, 0, 1.0, "recreated"),
         ("g", "u", 0): (0.0, 0, 0.0, "lag_negative"),

@@ -66,14 +66,14 @@ def plan(
     rows: pa.Table, wanted: PlanOptions = DEFAULT, given: WeightOptions = GIVEN
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, Any]], dict[str, str]]:
     """Owners by group and partition; verdicts and problems by group."""
-    found = pa.concat_tables(plan_arrow(rows, options=wanted, weights=given)).to_pylist()
+    result = pa.concat_tables(plan_arrow(rows, options=wanted, weights=given)).to_pylist()
     owners: dict[str, dict[str, str]] = {}
-    for row in found:
+    for row in result:
         if row["member_id"] is not None:
             at = f"{row['topic']}-{row['partition']}"
             owners.setdefault(row["group_id"], {})[at] = row["member_id"]
-    verdicts = {row["group_id"]: row for row in found if row["verdict"] is not None}
-    problems = {row["group_id"]: row["problem"] for row in found if row["problem"] is not None}
+    verdicts = {row["group_id"]: row for row in result if row["verdict"] is not None}
+    problems = {row["group_id"]: row["problem"] for row in result if row["problem"] is not None}
     return owners, verdicts, problems
 
 
@@ -124,8 +124,8 @@ def test_the_order_of_rows_and_the_company_change_nothing() -> None:
 
 
 def test_bounds_say_what_would_do() -> None:
-    wanted = PlanOptions(Limit(max_load=100), Bounds(max_moves=0), "default")
-    _, verdicts, _ = plan(table(HOT), wanted)
+    expected = PlanOptions(Limit(max_load=100), Bounds(max_moves=0), "default")
+    _, verdicts, _ = plan(table(HOT), expected)
     assert verdicts["hot"]["verdict"] == "bounded_by_moves"
     assert "1 move, of 100 together, meets the limit" in verdicts["hot"]["detail"]
 

@@ -44,10 +44,10 @@ def _claims(member: Member, assignor: str) -> tuple[list[tuple[str, int]], int]:
     if not member.user_data:
         return [], -1
     try:
-        found = decode_sticky_user_data(member.user_data)
+        result = decode_sticky_user_data(member.user_data)
     except ProtocolError:
-        found = Claims((), None)
-    return list(found.owned), _number(found.generation)
+        result = Claims((), None)
+    return list(result.owned), _number(result.generation)
 
 
 def _number(generation: int | None) -> int:

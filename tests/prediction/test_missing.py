@@ -213,9 +213,9 @@ def test_simulate_says_it(spark: SparkSession) -> None:
 
 
 def test_the_report_finds_an_error_in_it() -> None:
-    found = made_found(3, details=1)
+    result = made_found(3, details=1)
     row = {"source": "snapshot", "kind": "claims_mislead_client", "count": 2}
-    (first, *_) = findings(found._replace(problem_counts=[*found.problem_counts, row]))
+    (first, *_) = findings(result._replace(problem_counts=[*result.problem_counts, row]))
     assert first.severity == "error"
     assert first.title == "Kafka's own client makes something else of 2 groups"
-    assert not any("client" in finding.title for finding in findings(found))
+    assert not any("client" in finding.title for finding in findings(result))

@@ -31,9 +31,9 @@ def predicted(tables: Tables) -> Prediction:
 
 def verdicts_of(prediction: Prediction) -> dict[str, tuple[str, str | None]]:
     rows = prediction.verdicts.collect()
-    found = {row.group_id: (row.verdict, row.detail) for row in rows}
-    assert len(found) == len(rows), "one row a group"
-    return found
+    result = {row.group_id: (row.verdict, row.detail) for row in rows}
+    assert len(result) == len(rows), "one row a group"
+    return result
 
 
 def has_something_amiss(group: Group) -> bool:
@@ -104,13 +104,13 @@ def test_one_assignor_for_all_overrides_each_groups_own(spark: SparkSession, ass
         for g in GROUPS[3:63]
     ]
     tables = oracle.to_tables(spark, some)
-    found = predict(*without_assignor(tables), assignor=assignor)
+    result = predict(*without_assignor(tables), assignor=assignor)
     answers = oracle.assign(spark, some, assignor=assignor)
-    said = verdicts_of(found)
+    said = verdicts_of(result)
     assert {verdict for verdict, _ in said.values()} == {"ok"}
     noted = [said[oracle.group_id(index)][1] is not None for index in range(len(some))]
     assert noted == list(map(has_something_amiss, some))
-    assert oracle.from_table(found.assignment, some) == list(map(oracle.as_sets, answers))
+    assert oracle.from_table(result.assignment, some) == list(map(oracle.as_sets, answers))
 
 
 def test_without_the_order_of_members_an_answer_that_needs_it_is_inexact(

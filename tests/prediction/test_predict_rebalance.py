@@ -32,9 +32,9 @@ def test_steps_are_those_of_every_groups_protocol(spark: SparkSession) -> None:
         "partition",
         "action",
     ]
-    found: dict[int, set[tuple[object, ...]]] = {index: set() for index in range(len(GROUPS))}
+    result: dict[int, set[tuple[object, ...]]] = {index: set() for index in range(len(GROUPS))}
     for row in steps.collect():
-        found[int(row.group_id[1:])].add(tuple(row)[2:])
+        result[int(row.group_id[1:])].add(tuple(row)[2:])
     said = {int(row.group_id[1:]): (row.verdict, row.detail) for row in verdicts.collect()}
     assert {verdict for verdict, _ in said.values()} >= {"never_settles", "throws", "ok"}
     answers = oracle.from_table(predict(*tables).assignment, GROUPS)
@@ -52,7 +52,7 @@ def test_steps_are_those_of_every_groups_protocol(spark: SparkSession) -> None:
             owned = {(m.member_id, *tp) for m in group.members for tp in m.owned}
             expected = {(1, *row, "revoked") for row in owned}
             expected |= {(1, m, *tp, "assigned") for m, tps in answers[index].items() for tp in tps}
-        assert found[index] == expected, (index, group)
+        assert result[index] == expected, (index, group)
 
 
 def test_under_eager_cooperative_sticky_knows_nothing(spark: SparkSession) -> None:

@@ -37,12 +37,12 @@ def test_rounds_are_the_clients(spark: SparkSession) -> None:
         going = going_on
     differing = []
     for index, (group, rounds) in enumerate(zip(GROUPS, expected, strict=True)):
-        found = _rounds(group)
-        both = min(len(found), len(rounds))
+        result = _rounds(group)
+        both = min(len(result), len(rounds))
         # Ours ends where a state comes back; the real one was not followed for ever either.
-        is_whole = index in going or len(found) == len(rounds)
-        if found[:both] != rounds[:both] or not is_whole:
-            differing.append((SEED, index, group, rounds, found))
+        is_whole = index in going or len(result) == len(rounds)
+        if result[:both] != rounds[:both] or not is_whole:
+            differing.append((SEED, index, group, rounds, result))
     assert differing == []
     assert 0 in going
     lengths = [len(rounds) for rounds in expected]
@@ -81,18 +81,18 @@ def _rounds(group: Group) -> list[oracle.Assigned | str]:
     """The assignments after each round; at the end, what the assignor throws."""
     rebalance = follow_rounds(to_state(group))
     count = max((step.round for step in rebalance.steps), default=0)
-    found: list[oracle.Assigned | str] = []
+    result: list[oracle.Assigned | str] = []
     for number in range(1, count + 1):
         held: oracle.Assigned = {m.member_id: [] for m in group.members}
         for step in rebalance.steps:
             if step.round == number and step.action in ("retained", "assigned"):
                 held[group.members[step.member].member_id] += step.partitions
-        found.append(_without_twins(held))
+        result.append(_without_twins(held))
     if rebalance.verdict == "throws":
-        found.append(str(rebalance.detail).split(": ")[1])
-    elif not found:
-        found.append({m.member_id: [] for m in group.members})
-    return found
+        result.append(str(rebalance.detail).split(": ")[1])
+    elif not result:
+        result.append({m.member_id: [] for m in group.members})
+    return result
 
 
 def _without_twins(answer: oracle.Assigned | str) -> oracle.Assigned | str:

@@ -196,22 +196,22 @@ def states_before(spark: SparkSession, changes: dict[str, Change]) -> Snapshot:
 def predicted(states_before: Snapshot) -> Predicted:
     ours = states_before.members.where("group_id LIKE 'rounds-%'")
     steps = rebalance(ours, *states_before[1:]).persist()
-    found = Predicted(defaultdict(int), defaultdict(list), defaultdict(list))
+    result = Predicted(defaultdict(int), defaultdict(list), defaultdict(list))
     rows = steps.collect()
     for row in rows:
         group = (row.cluster_id, row.group_id)
-        found.rounds[group] = max(found.rounds[group], row["round"])
+        result.rounds[group] = max(result.rounds[group], row["round"])
     for row in rows:
         group = (row.cluster_id, row.group_id)
-        if row["round"] == found.rounds[group] and row.action in ("retained", "assigned"):
-            found.held[(*group, row.member_id)].append((row.topic, row.partition))
+        if row["round"] == result.rounds[group] and row.action in ("retained", "assigned"):
+            result.held[(*group, row.member_id)].append((row.topic, row.partition))
     calls = listener_calls(steps, ours).orderBy("round", "call").collect()
     for row in calls:
         call = row.callback.removeprefix("onPartitions").lower()
         partitions = [(p.topic, p.partition) for p in row.partitions]
-        found.calls[(row.cluster_id, row.group_id, row.member_id)].append((call, partitions))
+        result.calls[(row.cluster_id, row.group_id, row.member_id)].append((call, partitions))
     steps.unpersist()
-    return found
+    return result
 
 
 def _taking_part(changes: dict[str, Change]) -> Iterator[tuple[str, str, State, State | None]]:
@@ -278,9 +278,9 @@ def test_assign_predicts_sticky_after_a_member_left(
 ) -> None:
     name = "second leaves"
     members = states_before.members.where(f"group_id = 'rounds-sticky' AND cluster_id = '{name}'")
-    found = defaultdict(list)
+    result = defaultdict(list)
     for row in assign(members, *states_before[1:]).collect():
-        found[row.member_id].append((row.topic, row.partition))
+        result[row.member_id].append((row.topic, row.partition))
     states = changes[name].states.values()
     given = {s.member_id: s.assignment for s in states if s.group_id == "rounds-sticky"}
-    assert {member: sorted(held) for member, held in found.items()} == given
+    assert {member: sorted(held) for member, held in result.items()} == given

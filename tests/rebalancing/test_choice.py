@@ -45,11 +45,11 @@ def test_choices(spark: SparkSession) -> None:
     known = {**PROTOCOLS, "strict": ("cooperative",)}
     groups, members = choose_assignors(_table(spark, lists), protocols=known)
     assert "cluster_id" not in groups.columns + members.columns
-    found = {
+    result = {
         r.group_id: (r.assignor, [tuple(v) for v in r.votes], r.protocol, r.problem)
         for r in groups.collect()
     }
-    assert found == {
+    assert result == {
         "default": ("range", [("range", 2), ("cooperative-sticky", 0)], "eager", None),
         "tie-range": ("range", [("range", 1), ("cooperative-sticky", 1)], "eager", None),
         "tie-sticky": ("sticky", [("sticky", 1), ("range", 1)], "eager", None),
@@ -119,7 +119,7 @@ def test_migration(spark: SparkSession) -> None:
         "4": [done, done],
         "5": [eager, done],
     }
-    found = {
+    result = {
         r.group_id: (
             r.step,
             r.assignor,
@@ -130,7 +130,7 @@ def test_migration(spark: SparkSession) -> None:
         for r in check_migration(_table(spark, lists)).collect()
     }
     add, remove = ["add_cooperative_sticky"], ["remove_eager"]
-    assert found == {
+    assert result == {
         "0": ("not_started", "range", False, add, ["m0", "m1"]),
         "1": ("first_bounce", "range", False, add, ["m0"]),
         "2": ("first_bounce_done", "range", False, remove, []),
@@ -166,12 +166,12 @@ def _real_protocol(spark: SparkSession, assignors: list[str] | None) -> str:
         config, deserializer(), deserializer()
     )
     try:
-        found = consumer
+        result = consumer
         for field in ("delegate", "coordinator", "protocol"):
-            declared = found.getClass().getDeclaredField(field)
+            declared = result.getClass().getDeclaredField(field)
             declared.setAccessible(True)
-            found = declared.get(found)
-        return str(found.toString()).lower()
+            result = declared.get(result)
+        return str(result.toString()).lower()
     finally:
         consumer.close()
 

@@ -149,8 +149,8 @@ def test_nobody_is_called_to_lose_what_the_leader_leaves_it(tables: Tables) -> N
 
 def test_summary(tables: Tables) -> None:
     rows = summarize(rebalance(*tables), tables.owned).orderBy("group_id").collect()
-    found = [(r.rounds, r.partition_count, r.moved_count, r.paused_count, r.settles) for r in rows]
-    assert found == [
+    result = [(r.rounds, r.partition_count, r.moved_count, r.paused_count, r.settles) for r in rows]
+    assert result == [
         (2, 3, 1, 1, True),
         (1, 3, 1, 2, True),
         (1, 1, 0, 1, True),

@@ -25,12 +25,12 @@ Steps = dict[int, dict[int, dict[str, dict[str, set[tuple[str, int]]]]]]
 
 
 def by_round(rows: list, count: int) -> Steps:  # type: ignore[type-arg]
-    found: Steps = {index: defaultdict(lambda: defaultdict(dict)) for index in range(count)}
+    result: Steps = {index: defaultdict(lambda: defaultdict(dict)) for index in range(count)}
     for row in rows:
-        members = found[int(row.group_id[1:])][row["round"]][row.action]
+        members = result[int(row.group_id[1:])][row["round"]][row.action]
         assert (row.topic, row.partition) not in members.get(row.member_id, set())
         members.setdefault(row.member_id, set()).add((row.topic, row.partition))
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -112,8 +112,8 @@ def test_eager_revokes_and_assigns_all(spark: SparkSession) -> None:
         Group({"t": 4}, [Member("a", ["t"], [("t", 0), ("t", 1)], 1), Member("b", ["t"])], name)
         for name in ("range", "roundrobin", "sticky")
     ]
-    found = by_round(rebalance(*oracle.to_tables(spark, groups)).collect(), len(groups))
-    for rounds, answer in zip(found.values(), oracle.assign(spark, groups), strict=True):
+    result = by_round(rebalance(*oracle.to_tables(spark, groups)).collect(), len(groups))
+    for rounds, answer in zip(result.values(), oracle.assign(spark, groups), strict=True):
         assert list(rounds) == [1]
         assert rounds[1]["revoked"] == {"a": {("t", 0), ("t", 1)}}
         assert isinstance(answer, dict)
@@ -149,10 +149,10 @@ def test_exact_rounds_come_with_verdicts(spark: SparkSession) -> None:
     groups = [failing_group("never-settles"), throwing, ALIKE[0]]
     tables = oracle.to_tables(spark, groups)
     steps, verdicts = rebalance(*tables, exact=True)
-    found = {row.group_id: (row.verdict, row.detail) for row in verdicts.collect()}
-    assert found["g0"] == ("never_settles", "after round 3 all own what they owned after round 1")
-    assert found["g1"][0] == "throws"
-    assert found["g2"] == ("ok", None)
+    result = {row.group_id: (row.verdict, row.detail) for row in verdicts.collect()}
+    assert result["g0"] == ("never_settles", "after round 3 all own what they owned after round 1")
+    assert result["g1"][0] == "throws"
+    assert result["g2"] == ("ok", None)
     rounds = by_round(steps.collect(), len(groups))
     state = groups[0]
     for number in (1, 2, 3):
@@ -180,6 +180,6 @@ def test_an_assignor_of_the_callers_own_is_followed_as_an_eager_one(spark: Spark
     def own(eligible: Eligible, settings: Settings) -> DataFrame:
         return ASSIGNORS["range"](eligible, settings)
 
-    found = by_round(rebalance(*tables, assignor=own).collect(), len(groups))
-    assert found == by_round(rebalance(*tables, assignor="range").collect(), len(groups))
-    assert any(found[index][1]["revoked"] for index in found)
+    result = by_round(rebalance(*tables, assignor=own).collect(), len(groups))
+    assert result == by_round(rebalance(*tables, assignor="range").collect(), len(groups))
+    assert any(result[index][1]["revoked"] for index in result)

@@ -28,7 +28,7 @@ def told(spark: SparkSession) -> Told:
     # One held result, whatever the number of events.
     plan = simulated._jdf.queryExecution().optimizedPlan().toString()
     assert len(plan.splitlines()) <= 3
-    found: Told = defaultdict(list)
+    result: Told = defaultdict(list)
     for row in simulated.collect():
-        found[row.group_id, row.event, row.stage].append(row)
-    return found
+        result[row.group_id, row.event, row.stage].append(row)
+    return result

@@ -31,20 +31,20 @@ def check_states(groups: list[Group], naming: Naming) -> tuple[list[str], int]:
 
 def _unsettled(happened: list[dict[str, Any]], place: Any, rows: Any) -> set[Any]:
     """Groups of which something is withheld in the last round: nobody has that."""
-    found = set()
+    result = set()
     for number, row in enumerate(happened):
         of = [(at == number, steps) for at, steps in zip(place, rows, strict=True)]
         last = max((int(s.round[is_of].max(initial=0)) for is_of, s in of), default=0)
         if any((s.action[is_of & (s.round == last)] == 3).any() for is_of, s in of):
-            found.add((row["cluster_id"], row["group_id"]))
-    return found
+            result.add((row["cluster_id"], row["group_id"]))
+    return result
 
 
 def _check(group: Group, naming: Naming) -> None:
     ids = naming.members.strings.to_pylist()
     topics = naming.topics.strings.to_pylist()
     read = {member.member_id: set(member.resolved or ()) for member in group.here()}
-    wanted = {
+    expected = {
         (name, partition)
         for name, topic in group.topics.items()
         if any(name in names for names in read.values())
@@ -55,6 +55,6 @@ def _check(group: Group, naming: Naming) -> None:
         for member, topic, partition in zip(*group.owned, strict=True)
     ]
     assert all(topic in read[member] for member, topic, _ in owned), group
-    assert sorted((topic, partition) for _, topic, partition in owned) == sorted(wanted), group
+    assert sorted((topic, partition) for _, topic, partition in owned) == sorted(expected), group
     # All have come through it: one generation.
     assert len({member.generation for member in group.here()}) <= 1

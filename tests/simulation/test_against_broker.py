@@ -109,14 +109,14 @@ def expected(spark: SparkSession) -> dict[str, bool]:
             # So that a lists both, as the consumer does: it is back in time, and nothing changes.
             events[-1]["event"] = 2
             events.append({**of.event, **at, "member_id": "a", "event": 1})
-    found = simulate(
+    result = simulate(
         builders.members(spark, members),
         builders.topics(spark, topics),
         builders.owned(spark, owned),
         events_frame(spark, events),
     )
     last = {}
-    for row in found.orderBy("event", "stage").collect():
+    for row in result.orderBy("event", "stage").collect():
         last[row.group_id] = row.rebalance
     return last
 

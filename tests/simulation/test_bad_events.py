@@ -53,12 +53,12 @@ def test_bad_events_are_refused_all_at_once(spark: SparkSession) -> None:
     rows = [{"event": n, "line": n + 1, **row} for n, (row, _) in enumerate(_STATIC)]
     with pytest.raises(InputError) as error:
         check_events(events_frame(spark, rows).repartition(2), Timeouts())
-    said = str(error.value)
-    assert "\n" not in said
+    message = str(error.value)
+    assert "\n" not in message
     for n, (row, says) in enumerate(_STATIC):
         number = "without a number" if row.get("event", n) is None else n
         kind = f" ({row['kind']})" if row["kind"] else ""
-        assert f"line {n + 1}: event {number}{kind}: {says}" in said
+        assert f"line {n + 1}: event {number}{kind}: {says}" in message
 
 
 def test_events_have_an_order(spark: SparkSession) -> None:
@@ -73,8 +73,8 @@ def test_events_have_an_order(spark: SparkSession) -> None:
         {"event": 7, "kind": "topic_disappears", "topic": "v"},
     ]
     steps = with_steps(check_events(events_frame(spark, at_once).repartition(3), Timeouts()).frame)
-    found = sorted((r.step, r.event, r.group_id or "", r.stage) for r in steps.collect())
-    assert found == [
+    rows = sorted((r.step, r.event, r.group_id or "", r.stage) for r in steps.collect())
+    assert rows == [
         (1, 1, "g", 1),
         (1, 1, "h", 1),
         (2, 2, "", 1),
@@ -129,10 +129,10 @@ def test_impossible_events_are_refused_with_their_lines(spark: SparkSession) -> 
     rows = [{"event": 1, "line": 10 + n, **row} for n, (row, _) in enumerate(_IMPOSSIBLE)]
     with pytest.raises(InputError) as error:
         simulate(*_tables(spark), events_frame(spark, rows))
-    said = str(error.value).split("; ")
-    assert len(said) == len(_IMPOSSIBLE)
+    message = str(error.value).split("; ")
+    assert len(message) == len(_IMPOSSIBLE)
     for n, (row, says) in enumerate(_IMPOSSIBLE):
-        assert said[n].startswith(f"line {10 + n}: event 1 ({row['kind']}): {says}")
+        assert message[n].startswith(f"line {10 + n}: event 1 ({row['kind']}): {says}")
 
 
 def test_impossible_counts_are_refused(spark: SparkSession) -> None:
@@ -148,10 +148,10 @@ def test_impossible_counts_are_refused(spark: SparkSession) -> None:
     events = events_frame(spark, rows)
     with pytest.raises(InputError) as error:
         simulate(members.crossJoin(clusters), topics.crossJoin(clusters), None, events)
-    said = str(error.value).split("; ")
-    assert len(said) == len(_OF_TOPICS)
+    message = str(error.value).split("; ")
+    assert len(message) == len(_OF_TOPICS)
     for n, (row, says) in enumerate(_OF_TOPICS):
-        assert said[n].startswith(f"line {5 + n}: event 1 ({row['kind']}): {says}")
+        assert message[n].startswith(f"line {5 + n}: event 1 ({row['kind']}): {says}")
 
 
 def test_events_of_other_clusters_are_refused(spark: SparkSession) -> None:

@@ -45,10 +45,10 @@ def told(members: Sequence[Row], target: Sequence[Row], *events: Row) -> list[li
         {**({} if e["kind"].startswith("topic_") else {"group_id": "g"}), **e, "event": n}
         for n, e in enumerate(events)
     ]
-    found: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    result: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for row in simulated(members, topics, owned, numbered, target):
-        found.setdefault((row["event"], row["stage"]), []).append(row)
-    return list(found.values())
+        result.setdefault((row["event"], row["stage"]), []).append(row)
+    return list(result.values())
 
 
 def changes(rows: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -182,15 +182,15 @@ def test_a_static_restart() -> None:
 )
 def test_a_dynamic_restart_is_free_if_nobody_computes_meanwhile(more: Row, stages: int) -> None:
     restart = {"kind": "member_restarts", "member_id": "m1", **more}
-    found = told(*group_of(3), restart)
-    assert len(found) == stages
-    assert found[-1][0]["group_epoch"] == 9
-    got = [r[1:4] for r in changes(found[-1]) if r[4] == "assigned" and r[1] == "m1"]
+    result = told(*group_of(3), restart)
+    assert len(result) == stages
+    assert result[-1][0]["group_epoch"] == 9
+    got = [r[1:4] for r in changes(result[-1]) if r[4] == "assigned" and r[1] == "m1"]
     if stages == 1:
         assert got == [("m1", "t", 2), ("m1", "t", 3)], "the hole, and nothing else"
-        assert {r[1] for r in changes(found[0])} == {"m1"}
-        assert [r[0] for r in changes(found[0]) if r[4] == "revoked"] == [0, 0], "on closing"
-        assert found[0][0]["verdict"] == "drawn"
+        assert {r[1] for r in changes(result[0])} == {"m1"}
+        assert [r[0] for r in changes(result[0]) if r[4] == "revoked"] == [0, 0], "on closing"
+        assert result[0][0]["verdict"] == "drawn"
 
 
 def test_what_depends_on_ids_that_are_drawn() -> None:
@@ -269,11 +269,11 @@ def test_a_sweep_says_what_depends_on_ids() -> None:
     ]
     table = task_table(members, topics, owned, [], target)
     rows = [row for piece in sweep_arrow(table, variants=variants) for row in piece.to_pylist()]
-    found = {(row["member_change"], row["partition_more"]): row for row in rows}
+    result = {(row["member_change"], row["partition_more"]): row for row in rows}
     counts = ("min_assigned", "max_assigned", "moved_count", "paused_count", "rounds")
-    assert [found[0, 0][name] for name in counts] == [2, 2, 0, 0, 0]
-    assert [found[-1, 0][name] for name in counts] == [2, 3, 2, 0, 1]
-    assert [found[2, 0][name] for name in counts] == [1, 2, 2, 2, 3]
-    assert [found[0, 2][name] for name in counts] == [2, 3, 0, 0, 1]
-    assert found[0, 0]["detail"] is None
-    assert "ids are drawn: of m0+1, m1+2; with 4 other draws" in found[2, 0]["detail"]
+    assert [result[0, 0][name] for name in counts] == [2, 2, 0, 0, 0]
+    assert [result[-1, 0][name] for name in counts] == [2, 3, 2, 0, 1]
+    assert [result[2, 0][name] for name in counts] == [1, 2, 2, 2, 3]
+    assert [result[0, 2][name] for name in counts] == [2, 3, 0, 0, 1]
+    assert result[0, 0]["detail"] is None
+    assert "ids are drawn: of m0+1, m1+2; with 4 other draws" in result[2, 0]["detail"]

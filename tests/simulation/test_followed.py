@@ -49,11 +49,11 @@ def steps() -> Steps:
         np.array([is_eager(member_id) for member_id in ids]),
     ).steps
     columns = (followed.round, followed.member, followed.topic, followed.partition, followed.action)
-    found: Steps = defaultdict(lambda: defaultdict(lambda: defaultdict(lambda: defaultdict(set))))
+    result: Steps = defaultdict(lambda: defaultdict(lambda: defaultdict(lambda: defaultdict(set))))
     for number, member, topic, partition, action in np.transpose(columns).tolist():
-        of = found[int(names[member][1:])][number][ACTIONS[action]]
+        of = result[int(names[member][1:])][number][ACTIONS[action]]
         of[ids[member]].add((topics[topic - 1], partition))
-    return found
+    return result
 
 
 def test_each_round_is_the_assignors_answer_to_what_cooperative_members_own(

@@ -211,11 +211,11 @@ def test_topics_touch_their_subscribers_alone(told: Told) -> None:
 
 def held(rows: list[Row]) -> dict[str, set[tuple[str, int]]]:
     last = max(r["round"] or 0 for r in rows)
-    found: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    result: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for row in rows:
         if row["round"] == last and row.action in ("retained", "assigned"):
-            found[row.member_id].add((row.topic, row.partition))
-    return found
+            result[row.member_id].add((row.topic, row.partition))
+    return result
 
 
 def test_each_event_meets_the_state_that_the_one_before_left(
@@ -245,8 +245,8 @@ def test_each_event_meets_the_state_that_the_one_before_left(
             )
         [answer] = oracle.assign(spark, [group])
         assert isinstance(answer, dict)
-        found = held(told[name, 10, 1])
-        assert {m: sorted(found[m]) for m in members} == oracle.as_sets(answer), name
+        result = held(told[name, 10, 1])
+        assert {m: sorted(result[m]) for m in members} == oracle.as_sets(answer), name
     sticky = held(told["joins", 10, 1])
     assert {m: len(tps) for m, tps in sticky.items()} == dict(
         zip(joined, [3, 2, 2, 2], strict=True)

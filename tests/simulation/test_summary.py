@@ -28,15 +28,15 @@ def test_counts(spark: SparkSession) -> None:
         [tuple(row.get(name) for name in columns) for row in rows],
         ", ".join(f"{name} {of}" for name, of in columns.items()),
     )
-    found = {(r.group_id, r.event): r for r in summarize_events(frame).collect()}
+    result = {(r.group_id, r.event): r for r in summarize_events(frame).collect()}
     counts = {
         key: (r.rounds, r.partition_count, r.moved_count, r.paused_count, r.stopped_count)
-        for key, r in found.items()
+        for key, r in result.items()
     }
     assert counts == {
         ("g", 1): (2, 3, 2, 1, 1),
         ("g", 2): (0, 0, 0, 0, 0),
         ("h", 1): (1, 0, 0, 1, 0),
     }
-    assert {key: r.settles for key, r in found.items() if not r.settles} == {("h", 1): False}
-    assert found["g", 1].paused_member_count == 1
+    assert {key: r.settles for key, r in result.items() if not r.settles} == {("h", 1): False}
+    assert result["g", 1].paused_member_count == 1

@@ -27,7 +27,7 @@ def test_choices_are_those_of_choose_assignors(spark: SparkSession) -> None:
     table = spark.createDataFrame(
         rows, "group_id string, member_id string, assignors array<string>"
     )
-    found = {row.group_id: row for row in choose_assignors(table).groups.collect()}
+    result = {row.group_id: row for row in choose_assignors(table).groups.collect()}
     met = set()
     for group, of in lists.items():
         members = [
@@ -35,7 +35,7 @@ def test_choices_are_those_of_choose_assignors(spark: SparkSession) -> None:
             for names_of_member in of
         ]
         chosen = choose(members)
-        assert chosen == (found[group].assignor, found[group].protocol or MIXED), of
+        assert chosen == (result[group].assignor, result[group].protocol or MIXED), of
         met.add((chosen.assignor is None, chosen.protocol))
     assert len(met) >= 4
     assert choose([]) == (None, None)

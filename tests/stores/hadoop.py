@@ -52,14 +52,14 @@ class Hdfs:
             if error.code == 404:
                 return []
             raise
-        found = []
+        result = []
         for status in listed["FileStatuses"]["FileStatus"]:
             name = status["pathSuffix"]
             if status["type"] == "FILE":
-                found.append(name)
+                result.append(name)
             else:
-                found += [f"{name}/{each}" for each in self.files(f"{folder}/{name}")]
-        return found
+                result += [f"{name}/{each}" for each in self.files(f"{folder}/{name}")]
+        return result
 
     def make_folder(self, path: str, permission: str, user: str) -> None:
         """Make a folder, from the root on."""

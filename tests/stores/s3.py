@@ -105,8 +105,8 @@ def running_s3(folder: Path) -> Iterator[S3]:
 def _moto_python() -> str:
     python = _ENVIRONMENT / "bin" / "python"
     installed = _ENVIRONMENT / "installed"
-    wanted = " ".join(_MOTO)
-    if not (installed.is_file() and installed.read_text() == wanted):
+    expected = " ".join(_MOTO)
+    if not (installed.is_file() and installed.read_text() == expected):
         venv.create(_ENVIRONMENT, with_pip=True, clear=True)
         asked = subprocess.run(
             [str(python), "-m", "pip", "install", "--quiet", *_MOTO],
@@ -116,7 +116,7 @@ def _moto_python() -> str:
         )
         if asked.returncode:
             raise RuntimeError(f"moto cannot be installed: {asked.stderr.strip()[-500:]}")
-        installed.write_text(wanted)
+        installed.write_text(expected)
     return str(python)
 
 

@@ -26,18 +26,18 @@ def _assign(fleet: str, plan: str, assignor: str, *more: str) -> tuple[str, ...]
 
 def test_snapshot_in_plan_out(store: Store, driver: Driver, fleet: str, local_plan: Path) -> None:
     plan, moves = f"{store.root}/out/plan", f"{store.root}/moves"
-    said = driver.run("assign", fleet, "--output", plan, "--format", "json")
-    assert said.code == 0, said.err
+    outcome = driver.run("assign", fleet, "--output", plan, "--format", "json")
+    assert outcome.code == 0, outcome.err
     for table in ("assignment", "balance"):
         assert rows(store, "out/plan", table) == rows_of(local_plan / table)
     assert driver.run("validate", fleet).code == 0
     # A plan as an input, Parquet as an output, and a folder beside which is the root.
-    said = driver.run("diff", fleet, plan, "--output", moves)
-    assert said.code == 0, said.err
+    outcome = driver.run("diff", fleet, plan, "--output", moves)
+    assert outcome.code == 0, outcome.err
     assert any(name.endswith(".parquet") for name in store.files("moves"))
-    said = driver.run("diff", fleet, plan, "--output", moves)
-    assert said.code == 2
-    assert said.errors() == [
+    outcome = driver.run("diff", fleet, plan, "--output", moves)
+    assert outcome.code == 2
+    assert outcome.errors() == [
         f"{_HEAD}output {moves}: exists; name a new folder, or say --overwrite"
     ]
 
@@ -54,15 +54,15 @@ def test_looked_at_overtaken_and_killed(
         stop_while_it_writes(writer, store, "all")
         unfinished = "is being written, or the writing of it was cut short"
         unfinished = unfinished if store.name == "s3a" else "not found"
-        said = driver.run("diff", fleet, plan)
-        assert said.code == 2
-        assert said.errors() == [f"{_HEAD}folder {plan}: {unfinished}"]
+        outcome = driver.run("diff", fleet, plan)
+        assert outcome.code == 2
+        assert outcome.errors() == [f"{_HEAD}folder {plan}: {unfinished}"]
         assert driver.run(*_assign(fleet, plan, "roundrobin")).code == 0
         old = rows(store, "all/plan")
         writer.signal(signal.SIGCONT)
-        said = writer.said()
-        assert said.code == 2
-        assert said.errors() == [
+        outcome = writer.said()
+        assert outcome.code == 2
+        assert outcome.errors() == [
             f"{_HEAD}output {plan}: another run has written it meanwhile; this run's result is "
             "dropped"
         ]
@@ -78,8 +78,8 @@ def test_looked_at_overtaken_and_killed(
         writer.process.wait()
     assert len(plans(store, "all")) == 2
     assert rows(store, "all/plan") == old
-    said = driver.run(*_assign(fleet, plan, "range", "--overwrite"))
-    assert said.code == 0, said.err
+    outcome = driver.run(*_assign(fleet, plan, "range", "--overwrite"))
+    assert outcome.code == 0, outcome.err
     assert plans(store, "all") == [current(store, "all/plan")]
     assert rows(store, "all/plan") != old
 
@@ -106,8 +106,8 @@ def test_the_magic_committer_copies_nothing(
     plan = f"{store.root}/magic/plan"
     copied = store.copies()
     with running_driver(tmp_path, settings) as writer:
-        said = writer.run("assign", fleet, "--output", plan)
-        assert said.code == 0, said.err
+        outcome = writer.run("assign", fleet, "--output", plan)
+        assert outcome.code == 0, outcome.err
         assert writer.run("diff", fleet, plan).out.count("group") > 1
         assert store.copies() == copied
         writer.start("assign", fleet, "--output", f"{store.root}/magic/late")
@@ -116,8 +116,8 @@ def test_the_magic_committer_copies_nothing(
         writer.signal(signal.SIGCONT)
         writer.process.wait(60)
     assert "current.json" not in store.files("magic/late")
-    said = driver.run(*_assign(fleet, f"{store.root}/magic/late", "range"))
-    assert said.code == 0, said.err
+    outcome = driver.run(*_assign(fleet, f"{store.root}/magic/late", "range"))
+    assert outcome.code == 0, outcome.err
     assert plans(store, "magic/late") == [current(store, "magic/late")]
     assert store.copies() > copied  # by Spark's own committer
 
@@ -142,11 +142,11 @@ def test_no_place_or_no_rights(driver: Driver, store: Store, fleet: str) -> None
         expected = {f"{store.root}{path}": reason for path, reason in _HDFS_ERRORS.items()}
     for place, reason in expected.items():
         if place.endswith("/plan"):
-            said = driver.run(*_assign(fleet, place, "range"))
+            outcome = driver.run(*_assign(fleet, place, "range"))
         else:
-            said = driver.run(*_assign(place, f"{store.root}/never/plan", "range"))
-        assert said.code == 2
-        (error,) = said.errors()
+            outcome = driver.run(*_assign(place, f"{store.root}/never/plan", "range"))
+        assert outcome.code == 2
+        (error,) = outcome.errors()
         assert error.startswith(_HEAD)
         assert place in error
         assert reason in error

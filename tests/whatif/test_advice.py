@@ -60,7 +60,7 @@ def _counted(groups: list[MixedGroup], assignors: list[str]) -> list[dict[str, i
     numbers = np.array([KAFKAS.index(assignor) for assignor in assignors])
     owner = assign_batch(batch, told, batch.generation, numbers).owner
     loads = np.bincount(owner, minlength=len(batch.member_group))
-    found = {}
+    result = {}
     for piece in compare_arrow(table):
         for row in piece.to_pylist():
             is_own = (row["protocol"] == "cooperative") == ("cooperative" in row["assignor"])
@@ -70,12 +70,12 @@ def _counted(groups: list[MixedGroup], assignors: list[str]) -> list[dict[str, i
                 and row["assignor"] == by_name[row["group_id"]]
             ):
                 of_group = loads[batch.member_group == int(row["group_id"])]
-                found[row["group_id"]] = {
+                result[row["group_id"]] = {
                     "max": int(of_group.max()),
                     "idle": int((of_group == 0).sum()),
                     **{name: row[name] for name in ("spread", "moved", "paused", "rounds")},
                 }
-    return [found[group.name] for group in named]
+    return [result[group.name] for group in named]
 
 
 def _changed(group: MixedGroup, row: dict[str, Any]) -> MixedGroup:
@@ -140,12 +140,12 @@ def _owners(groups: list[MixedGroup], assignors: list[str]) -> list[dict[tuple[s
     numbers = np.array([KAFKAS.index(assignor) for assignor in assignors])
     owner = assign_batch(batch, told, batch.generation, numbers).owner
     members, topics = batch.member_names.to_pylist(), batch.topic_names.to_pylist()
-    found: list[dict[tuple[str, int], str]] = [{} for _ in named]
+    result: list[dict[tuple[str, int], str]] = [{} for _ in named]
     for slot, member in enumerate(owner.tolist()):
         topic = topics[batch.topic_name[batch.slot_topic[slot]] - 1]
         name = members[batch.member_name[member] - 1]
-        found[batch.slot_group[slot]][topic, int(batch.slot_partition[slot])] = name
-    return found
+        result[batch.slot_group[slot]][topic, int(batch.slot_partition[slot])] = name
+    return result
 
 
 def test_a_restart_moves_what_it_is_said_to_move() -> None:

@@ -21,18 +21,18 @@ def test_the_examples_worst_group(
     """One member has 38 of 42 partitions: why, and what would help."""
     arguments = ["advise", "examples/fleet", "--group", "orders-notifications"]
     assert cli.main(arguments) == 0
-    said = [line for line in capsys.readouterr().out.splitlines() if line]
-    assert said[0] == "1 group: something would make 1 more even"
-    assert said[1].startswith(
+    output = [line for line in capsys.readouterr().out.splitlines() if line]
+    assert output[0] == "1 group: something would make 1 more even"
+    assert output[1].startswith(
         "orders-notifications: 38 partitions at most, 1 at least; only member "
     )
-    assert said[1].endswith(
+    assert output[1].endswith(
         "can read orders.created, orders.shipped (36 partitions), so 36 is the least maximum, "
         "where 11 would be even, and roundrobin gives 38"
     )
-    (best,) = [line for line in said if "read orders.created, orders.shipped as well" in line]
+    (best,) = [line for line in output if "read orders.created, orders.shipped as well" in line]
     assert best.endswith(": 11 at most, 10 at least; moves 27, pauses 42, in 1 round")
-    assert len(said) == 6, said
+    assert len(output) == 6, output
     assert cli.main([*arguments, "--json", "--output", str(tmp_path / "out")]) == 0
     facts = json.loads(capsys.readouterr().out)
     (group,) = facts["groups"]
@@ -62,12 +62,12 @@ def test_many_groups_at_once(spark: SparkSession) -> None:
     members, topics, owned = to_tables(spark, [GROUPS[name] for name in names])
     own = F.create_map(*(F.lit(x) for name in names for x in (name, OWN[name])))
     members = members.withColumns({"assignor": own[F.col("group_id")], "generation": F.lit(5)})
-    found = advise(members, topics, owned)
-    rows = [row.asDict(recursive=True) for row in found.orderBy("group_id", "rank").collect()]
+    result = advise(members, topics, owned)
+    rows = [row.asDict(recursive=True) for row in result.orderBy("group_id", "rank").collect()]
     assert rows == [row for name in sorted(names) for row in BY_GROUP.get(name, [])]
     again = advise(members.repartition(5), topics, owned.orderBy(F.rand(2)))
     order = ["group_id", "rank"]
-    assert_df_equality(found.orderBy(*order), again.orderBy(*order))
+    assert_df_equality(result.orderBy(*order), again.orderBy(*order))
 
 
 def test_nothing_to_advise_and_bad_input(

@@ -117,7 +117,7 @@ def test_locality_that_would_be_lost() -> None:
     ]
     (group,) = [Group({"t": racks}, members)]
     rows = [row for piece in compare_arrow(table_of([group])) for row in piece.to_pylist()]
-    found = {(row["assignor"], row["protocol"]): row for row in rows}
-    assert found["range", "consumer"]["cross_rack_more"] == 2, "blocks, whatever the racks"
-    assert found["uniform", "consumer"]["cross_rack_more"] == 0, "nothing moves"
-    assert found["cooperative-sticky", "cooperative"]["cross_rack_more"] == 0
+    result = {(row["assignor"], row["protocol"]): row for row in rows}
+    assert result["range", "consumer"]["cross_rack_more"] == 2, "blocks, whatever the racks"
+    assert result["uniform", "consumer"]["cross_rack_more"] == 0, "nothing moves"
+    assert result["cooperative-sticky", "cooperative"]["cross_rack_more"] == 0

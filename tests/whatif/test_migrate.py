@@ -65,14 +65,14 @@ def test_a_fleet_goes_over_and_back(spark: SparkSession, tables: Tables) -> None
     clients = [("c", "3.6.0", "group.id", "plain"), ("d", "4.4.0", "group.id", "static")]
     order = [("plain", "plain-1", 0)]
     with counting(spark) as counted:
-        found = migrate(
+        result = migrate(
             *tables,
             order=spark.createDataFrame(order, _ORDER),
             clients=spark.createDataFrame(clients, _CLIENTS),
         )
     # One for the order, one that looks at the tables, twice as there is a pattern, and the answer.
     assert counted.queries <= 5, counted
-    verdicts = {row.group_id: row for row in found.verdicts.collect()}
+    verdicts = {row.group_id: row for row in result.verdicts.collect()}
     assert {name: row.verdict for name, row in verdicts.items()} == {
         "plain": "blocked",
         "static": "ready",
@@ -83,7 +83,7 @@ def test_a_fleet_goes_over_and_back(spark: SparkSession, tables: Tables) -> None
     )
     assert _PATTERN in verdicts["pattern"].detail
     assert f"as a SubscriptionPattern {re2j.problem(_PATTERN)}; as" in verdicts["pattern"].detail
-    steps = found.steps.orderBy("group_id", "step").collect()
+    steps = result.steps.orderBy("group_id", "step").collect()
     assert [(s.group_id, s.member_id, s.event) for s in steps if s.group_id != "pattern"] == [
         ("plain", "plain-1", "leave"),
         ("plain", "plain-1", "join"),
@@ -93,8 +93,8 @@ def test_a_fleet_goes_over_and_back(spark: SparkSession, tables: Tables) -> None
         ("static", "static-1", "replace"),
     ]
     assert verdicts["plain"].moved == sum(s.moved for s in steps if s.group_id == "plain") == 8
-    assert found.verdicts.columns[0] == found.steps.columns[0] == "group_id"
-    assert "cross_rack_before" in found.verdicts.columns
+    assert result.verdicts.columns[0] == result.steps.columns[0] == "group_id"
+    assert "cross_rack_before" in result.verdicts.columns
     back = migrate(*tables, to="classic")
     (verdict,) = back.verdicts.collect()
     assert (verdict.group_id, verdict.verdict, verdict.step_count) == ("new", "ready", 4)

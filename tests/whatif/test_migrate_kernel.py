@@ -82,8 +82,8 @@ def migrated(
 ) -> dict[str, dict[str, Any]]:
     given = pa.Table.from_pylist(list(rows), schema=SCHEMA)
     chosen = assignor or {"consumer": "uniform", "classic": "cooperative-sticky"}[to]
-    found = migrate_arrow(given, to=to, assignor=chosen, rules=rules or BrokerRules())
-    return {row["group_id"]: row for of in found for row in of.to_pylist()}
+    result = migrate_arrow(given, to=to, assignor=chosen, rules=rules or BrokerRules())
+    return {row["group_id"]: row for of in result for row in of.to_pylist()}
 
 
 def dealt(members: Sequence[str], sizes: Mapping[str, int]) -> dict[str, list[Partition]]:
@@ -294,11 +294,11 @@ def test_what_holds_of_every_walk(to: str) -> None:
     rng = random.Random(848)
     given = {f"g{i}": _random_group(rng, f"g{i}") for i in range(150)}
     rows = [row for of, _ in given.values() for row in of]
-    found = migrated(rows, to)
+    result = migrated(rows, to)
     rng.shuffle(rows)
-    assert migrated(rows, to) == found
+    assert migrated(rows, to) == result
     for name, (_, (owned, sizes, subscriptions, static, order)) in given.items():
-        row, holder = found[name], {tp: m for m, of in owned.items() for tp in of}
+        row, holder = result[name], {tp: m for m, of in owned.items() for tp in of}
         first, everything = dict(holder), len(holder)
         events = [(s["member_id"], s["event"]) for s in row["steps"]]
         assert events == [

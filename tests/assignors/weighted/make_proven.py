@@ -24,13 +24,13 @@ def main() -> None:
         if opt is None:
             print(f"{seed}: not proven", file=sys.stderr, flush=True)
             continue
-        found: dict[str, object] = {"seed": seed, "opt": str(opt)}
+        result: dict[str, object] = {"seed": seed, "opt": str(opt)}
         if any(home >= 0 for home in group["home"]):
-            found["moves"] = least_moves(group, opt * Fraction(21, 20), seconds=seconds)
+            result["moves"] = least_moves(group, opt * Fraction(21, 20), seconds=seconds)
             if seed % 3 == 1:
                 points = {k: least_load(group, moves=k, seconds=seconds) for k in POINTS}
-                found["points"] = {k: str(v) for k, v in points.items() if v is not None}
-        print(json.dumps(found), flush=True)
+                result["points"] = {k: str(v) for k, v in points.items() if v is not None}
+        print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

@@ -85,10 +85,10 @@ def test_equal_weights_give_the_best_counts() -> None:
         (answer,) = plan_groups(
             [group], PlanOptions(Limit(tolerance=tolerance), Bounds(), "default")
         )
-        found = np.bincount(answer.owner, minlength=len(group.capacity))
+        result = np.bincount(answer.owner, minlength=len(group.capacity))
         assert answer.best_load * group.power == exact.max() * 8
         if tolerance == 0:
-            assert sorted(found) == sorted(exact)
+            assert sorted(result) == sorted(exact)
             assert answer.moves == (best_counts(group) != group.home)[group.home >= 0].sum()
 
 
