@@ -20,15 +20,15 @@ def table(spark: SparkSession, declared: Table, rows: Rows, *, wide: bool = Fals
         rows: May leave columns out.
         wide: Whole numbers as ``bigint``.
     """
-    given = {name for row in rows for name in row}
+    names = {name for row in rows for name in row}
     fields = [
         StructField(
             f.name, LongType() if wide and isinstance(f.dataType, IntegerType) else f.dataType
         )
         for f in declared.columns
-        if f.name in given or not f.nullable or f.name == "topics"
+        if f.name in names or not f.nullable or f.name == "topics"
     ]
-    assert given <= {f.name for f in fields}, given
+    assert names <= {f.name for f in fields}, names
     return spark.createDataFrame(
         [tuple(row.get(f.name) for f in fields) for row in rows], StructType(fields)
     )

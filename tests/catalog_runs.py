@@ -21,13 +21,13 @@ from kassign_spark.tables.snapshots import has_table, new_folder, write_table
 FIRST, SECOND = (datetime(2026, 3, day, 12, 0, 0, 5, tzinfo=UTC) for day in (1, 2))
 
 
-def snapshots_over_time(spark: SparkSession, place: str, given: Snapshot) -> None:
+def snapshots_over_time(spark: SparkSession, place: str, snapshot: Snapshot) -> None:
     """Two snapshots of other columns: each comes back as it was written, by its time."""
-    fewer = Snapshot(given.members.drop("rack_id", "generation"), given.topics, None)
+    fewer = Snapshot(snapshot.members.drop("rack_id", "generation"), snapshot.topics, None)
     write_snapshot(fewer, place, as_of=FIRST)
-    write_snapshot(given, place, as_of=SECOND)
-    assert_same(read_snapshot(place, spark), given)
-    assert_same(read_snapshot(f"{place}@2026-03-02T12:00:00.000005Z", spark), given)
+    write_snapshot(snapshot, place, as_of=SECOND)
+    assert_same(read_snapshot(place, spark), snapshot)
+    assert_same(read_snapshot(f"{place}@2026-03-02T12:00:00.000005Z", spark), snapshot)
     assert_same(read_snapshot(f"{place}@2026-03-02T12:00:00Z", spark), fewer)
     assert_same(read_snapshot(f"{place}@2026-03-01 14:00:00+01:00", spark), fewer)
     _refused(
@@ -41,27 +41,27 @@ def snapshots_over_time(spark: SparkSession, place: str, given: Snapshot) -> Non
     )
 
 
-def unfinished_runs_are_not_read(spark: SparkSession, place: str, given: Snapshot) -> None:
+def unfinished_runs_are_not_read(spark: SparkSession, place: str, snapshot: Snapshot) -> None:
     """Readers see nothing of a run while it writes, and nothing of one that failed."""
-    write_snapshot(given, place, as_of=SECOND)
+    write_snapshot(snapshot, place, as_of=SECOND)
     with suppress(ZeroDivisionError), new_folder(spark, place) as run:
-        write_table(given.members.limit(1), run, "members")
-        write_table(given.topics.limit(1), run, "topics")
-        assert_same(read_snapshot(place, spark), given)
+        write_table(snapshot.members.limit(1), run, "members")
+        write_table(snapshot.topics.limit(1), run, "topics")
+        assert_same(read_snapshot(place, spark), snapshot)
         assert read_snapshot(run, spark).members.count() == 1  # who writes it reads it
         raise ZeroDivisionError
-    assert_same(read_snapshot(place, spark), given)
+    assert_same(read_snapshot(place, spark), snapshot)
 
 
-def two_writers_at_once(spark: SparkSession, place: str, given: Snapshot) -> None:
+def two_writers_at_once(spark: SparkSession, place: str, snapshot: Snapshot) -> None:
     """Both are there, whole, whichever was first."""
     with ThreadPoolExecutor(2) as writers:
         for written in [
-            writers.submit(write_snapshot, given, place, as_of=at) for at in (FIRST, SECOND)
+            writers.submit(write_snapshot, snapshot, place, as_of=at) for at in (FIRST, SECOND)
         ]:
             written.result()
     for at in (FIRST, SECOND):
-        assert_same(read_snapshot(f"{place}@{at.isoformat()}", spark), given)
+        assert_same(read_snapshot(f"{place}@{at.isoformat()}", spark), snapshot)
 
 
 Command = Callable[[list[str]], tuple[int, str]]

@@ -108,9 +108,9 @@ def assigned_of(
         {member.member_id: set() for member in group.members} for group in groups
     ]
     for row in each_partition(tables):
-        given = result[int(row["group_id"][1:])][row["member_id"]]
-        assert (row["topic"], row["partition"]) not in given
-        given.add((row["topic"], row["partition"]))
+        partitions = result[int(row["group_id"][1:])][row["member_id"]]
+        assert (row["topic"], row["partition"]) not in partitions
+        partitions.add((row["topic"], row["partition"]))
     return result
 
 

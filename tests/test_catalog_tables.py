@@ -53,8 +53,8 @@ def test_tables_that_somebody_else_made(spark: SparkSession, place: str, fleet: 
     with pytest.raises(OutputError, match="table members there has no columns run_id and run_at"):
         write_snapshot(fleet, place)
     spark.sql(f"CREATE VIEW {_SCHEMA}.my_weights AS SELECT 't' topic, 0 partition, 1D weight")
-    given = read_given_table(spark, f"{place}.my_weights", WEIGHTS)
-    assert given.collect() == [("t", 0, 1.0)]
+    table = read_given_table(spark, f"{place}.my_weights", WEIGHTS)
+    assert table.collect() == [("t", 0, 1.0)]
     spark.sql(f"DROP VIEW {_SCHEMA}.my_weights")
 
 

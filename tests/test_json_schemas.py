@@ -156,11 +156,11 @@ def test_the_exit_code_of_simulate(
 def test_exit_codes_are_in_the_documents() -> None:
     """In one table, which says of each command what its help says."""
     table = re.findall(r"^\| (\d+) \| (.+?) \| (.+?) \|$", _DOCUMENT.read_text(), re.MULTILINE)
-    told = {of.strip("`"): when for code, of, when in table if code == "1"}
+    conditions = {of.strip("`"): when for code, of, when in table if code == "1"}
     result = {}
     for command, parser in parsers().items():
         text = " ".join(str(parser.description).split())
         (finds,) = re.findall(r"Exits 0 when done,(?: 1 when (.+),)? 2 on an error\.$", text)
         result |= {command: finds} if finds else {}
-    assert told == result
+    assert conditions == result
     assert [code for code, of, _ in table if of == "every command"] == ["0", "2", "130", "143"]

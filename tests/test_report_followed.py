@@ -77,11 +77,11 @@ def test_rounds_are_those_of_compare() -> None:
 def test_loads_and_what_is_had_in_the_end() -> None:
     """The plan is what members claim: who owns something has it after, but where rounds follow."""
     groups = _groups()
-    given = table_of(groups)
-    claims = given.filter(pc.equal(given["kind"], 3))
+    group_table = table_of(groups)
+    claims = group_table.filter(pc.equal(group_table["kind"], 3))
     kind = pa.array([OBSERVED] * len(claims), pa.int8())
     planned = claims.set_column(claims.schema.get_field_index("kind"), "kind", kind)
-    found, ends = _by_group(list(follow_both_arrow(pa.concat_tables([given, planned]))))
+    found, ends = _by_group(list(follow_both_arrow(pa.concat_tables([group_table, planned]))))
     withholding = 0
     for number, group in enumerate(groups):
         row = found[name_of(number)]

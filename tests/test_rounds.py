@@ -38,8 +38,8 @@ def test_forty_rounds_of_self_joins_leave_the_plan_and_its_size_estimate_as_they
 
 
 def test_measures_ride_on_the_round(spark: SparkSession) -> None:
-    told: list[Round] = []
-    budget = Budget(5, told.append)
+    rounds: list[Round] = []
+    budget = Budget(5, rounds.append)
     frame = spark.range(10).selectExpr("id as left")
     converge(
         frame,
@@ -49,10 +49,10 @@ def test_measures_ride_on_the_round(spark: SparkSession) -> None:
         budget=budget,
         measures={"total": F.sum("left")},
     )
-    assert [r.number for r in told] == [1, 2, 3, 4]
-    assert {r.kind for r in told} == {"halves"}
-    assert [r.measured["total"] for r in told] == [20, 8, 2, 0]
-    assert [r.measured["unfinished"] for r in told] == [8, 6, 2, 0]
+    assert [r.number for r in rounds] == [1, 2, 3, 4]
+    assert {r.kind for r in rounds} == {"halves"}
+    assert [r.measured["total"] for r in rounds] == [20, 8, 2, 0]
+    assert [r.measured["unfinished"] for r in rounds] == [8, 6, 2, 0]
 
 
 def test_no_rows_are_no_work(spark: SparkSession) -> None:

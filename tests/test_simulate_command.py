@@ -38,8 +38,8 @@ def test_events_and_sweeps(
     command = ["simulate", fleet, "--events", events, "--output", str(output), "--format", "json"]
     assert cli.main([*command, "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    told = {(row["event"], row["group_id"]): row for row in facts["events"]}
-    assert sorted(told) == [
+    by_event = {(row["event"], row["group_id"]): row for row in facts["events"]}
+    assert sorted(by_event) == [
         (1, "mail"),
         (2, "billing"),
         (3, "billing"),
@@ -47,12 +47,12 @@ def test_events_and_sweeps(
         (3, "search"),
     ]
     assert (facts["event_count"], facts["rebalance_count"]) == (3, 4)
-    joins = told[1, "mail"]
+    joins = by_event[1, "mail"]
     assert (joins["rounds"], joins["moved_count"], joins["paused_count"]) == (2, 3, 3)
     assert joins["partition_count"] == 5
-    crashes = told[2, "billing"]
+    crashes = by_event[2, "billing"]
     assert (crashes["noticed_within_ms"], crashes["stopped_count"]) == (6000, 0)
-    assert told[3, "mail"]["reason"] == "no member subscribes to topic payments"
+    assert by_event[3, "mail"]["reason"] == "no member subscribes to topic payments"
     variants = [(r["variant"], r["member_count"], r["max_assigned"]) for r in facts["sweep"]]
     assert variants == [
         ("members -2", 0, None),

@@ -49,8 +49,10 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
             ],
         )
         offsets.write.parquet(str(path / name / "offsets"))
-    told = [{"topic": "t", "partition": p, "weight": float(w)} for p, w in enumerate((6, 3, 3, 2))]
-    builders.table(spark, WEIGHTS, told).coalesce(1).write.csv(
+    weights = [
+        {"topic": "t", "partition": p, "weight": float(w)} for p, w in enumerate((6, 3, 3, 2))
+    ]
+    builders.table(spark, WEIGHTS, weights).coalesce(1).write.csv(
         str(path / "told" / "weights"), header=True
     )
     return path
@@ -97,11 +99,11 @@ def test_a_plan_by_weight_is_reported(
     spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Loads before and after, the curve, and moves as members are told them: with no round."""
-    told = ("--weights", folder / "told")
-    code, _ = run(capsys, "plan", folder / "now", *told, "--output", tmp_path / "plan")
+    weights_option = ("--weights", folder / "told")
+    code, _ = run(capsys, "plan", folder / "now", *weights_option, "--output", tmp_path / "plan")
     assert code == 0
     code, facts = run(
-        capsys, "report", tmp_path / "plan", "--output", tmp_path / "page.html", *told
+        capsys, "report", tmp_path / "plan", "--output", tmp_path / "page.html", *weights_option
     )
     assert code == 0
     assert facts["weighed_group_count"] == 1
@@ -138,11 +140,13 @@ def test_groups_of_every_type_are_reported(
     claims = [row for group in kinds for row in builders.held("a: tp0 tp1 tp2; b: tp3", group)]
     tables = builders.members(spark, rows), builders.topics(spark, {"t": 4})
     write_snapshot(Snapshot(*tables, builders.owned(spark, claims)), tmp_path / "types")
-    told = ("--weights", folder / "told")
-    code, facts = run(capsys, "plan", tmp_path / "types", *told, "--output", tmp_path / "plan")
+    weights_option = ("--weights", folder / "told")
+    code, facts = run(
+        capsys, "plan", tmp_path / "types", *weights_option, "--output", tmp_path / "plan"
+    )
     assert (code, facts["verdicts"]) == (0, {"within_limit": 5})
     code, facts = run(
-        capsys, "report", tmp_path / "plan", "--output", tmp_path / "page.html", *told
+        capsys, "report", tmp_path / "plan", "--output", tmp_path / "page.html", *weights_option
     )
     assert (code, facts["weighed_group_count"], facts["moved"]) == (0, 5, 5)
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

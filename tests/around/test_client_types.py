@@ -101,16 +101,16 @@ def test_what_the_pinned_config_refuses(
         text for text in strategies if not text.strip() or ",," in f",{text},".replace(" ", "")
     ]
     rng = random.Random(4400)
-    given = [{name: value} for name, values in by_name.items() for value in values]
+    cases = [{name: value} for name, values in by_name.items() for value in values]
     for _ in range(200):
         drawn = rng.sample(names, rng.randint(2, 5))
-        given.append({name: rng.choice(by_name[name]) for name in drawn})
-    given += [
+        cases.append({name: rng.choice(by_name[name]) for name in drawn})
+    cases += [
         {"security.protocol": protocol, "sasl.mechanism": mechanism}
         for protocol in ("SASL_SSL", "sasl_plaintext", "SSL", "x")
         for mechanism in ("", " ", "PLAIN")
     ]
-    given += [
+    cases += [
         {"group.protocol": protocol, **extra}
         for protocol in ("consumer", "CLASSIC", "classic")
         for extra in (
@@ -120,10 +120,10 @@ def test_what_the_pinned_config_refuses(
             {"session.timeout.ms": "45000"},
         )
     ]
-    refusals = json.loads(client.refusals(json.dumps([BASE | settings for settings in given])))
+    refusals = json.loads(client.refusals(json.dumps([BASE | settings for settings in cases])))
     rows = [
         (str(i), KAFKA_VERSION, name, value)
-        for i, settings in enumerate(given)
+        for i, settings in enumerate(cases)
         for name, value in (BASE | {"group.id": f"g{i}"} | settings).items()
     ]
     schema = "client string, client_version string, setting string, value string"
@@ -134,12 +134,12 @@ def test_what_the_pinned_config_refuses(
             result.setdefault(row.client, []).append(row)
     wrong = [
         (settings, refusal, result.get(str(i)))
-        for i, (settings, refusal) in enumerate(zip(given, refusals, strict=True))
+        for i, (settings, refusal) in enumerate(zip(cases, refusals, strict=True))
         if (refusal is None) == (str(i) in result)
     ]
     assert wrong == [], "\n".join(map(str, wrong))
-    assert len(given) > 1_000
-    assert 300 < sum(refusal is not None for refusal in refusals) < len(given) - 300
+    assert len(cases) > 1_000
+    assert 300 < sum(refusal is not None for refusal in refusals) < len(cases) - 300
 
 
 def test_a_value_is_shown_where_it_is_no_secret(spark: SparkSession) -> None:

@@ -107,8 +107,8 @@ def test_coordinator_is_the_leader_in_the_groups_own_cluster(spark: SparkSession
         ("d", "my-group", None, None),
         ("d", "test", None, None),
     ]
-    given = coordinators(groups.where("cluster_id = 'd'"), leaders, num_partitions=50)
-    assert sorted(tuple(row) for row in given.collect()) == [
+    located = coordinators(groups.where("cluster_id = 'd'"), leaders, num_partitions=50)
+    assert sorted(tuple(row) for row in located.collect()) == [
         ("d", "my-group", 12, None),
         ("d", "test", 48, None),
     ]

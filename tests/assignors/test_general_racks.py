@@ -134,10 +134,10 @@ def test_rounds_give_what_tasks_give(spark: SparkSession, racks_before_moves: bo
     in_rounds = assign_on_paths(*tables, settings=settings, paths=paths)
     in_tasks = assign(*tables, settings=replace(settings, engine="task"))
     assert_df_equality(in_rounds, in_tasks, ignore_row_order=True)
-    told = paths.frame()
-    assert told is not None
-    assert {row.path for row in told.distinct().collect()} == {"rounds", "task"}
-    assert told.where("path = 'rounds'").count() > len(GROUPS[::12]) / 2
+    path_rows = paths.frame()
+    assert path_rows is not None
+    assert {row.path for row in path_rows.distinct().collect()} == {"rounds", "task"}
+    assert path_rows.where("path = 'rounds'").count() > len(GROUPS[::12]) / 2
 
 
 def test_a_group_may_have_more_racks_than_a_number_has_bits() -> None:

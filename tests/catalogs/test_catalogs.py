@@ -51,9 +51,9 @@ def test_tables_of_a_catalog(kind: str, session: str, tmp_path: Path) -> None:
     coordinate, settings, place = _CATALOGS[kind]
     if not pyspark_version.startswith(f"{_SPARK}."):
         pytest.skip(f"{coordinate} is for Spark {_SPARK}, and this is {pyspark_version}")
-    given = {name: value.format(scratch=tmp_path) for name, value in settings.items()}
-    given["spark.jars"] = ",".join(map(str, class_path((coordinate,))))
-    arguments = [f"{name}={value}" for name, value in given.items()]
+    configuration = {name: value.format(scratch=tmp_path) for name, value in settings.items()}
+    configuration["spark.jars"] = ",".join(map(str, class_path((coordinate,))))
+    arguments = [f"{name}={value}" for name, value in configuration.items()]
     ran = subprocess.run(
         [sys.executable, "-m", "tests.catalogs.ask", session, str(tmp_path), place, *arguments],
         cwd=ROOT,

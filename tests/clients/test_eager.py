@@ -34,18 +34,20 @@ def predicted(
     ]
     table = pa.Table.from_pylist(rows, SCHEMA)
     verdicts: list[tuple[str, str | None]] = [("", None)] * len(groups)
-    given = [{member.member_id: set[tuple[str, int]]() for member in g.members} for g in groups]
+    predicted_answer = [
+        {member.member_id: set[tuple[str, int]]() for member in g.members} for g in groups
+    ]
     for piece in predict_arrow(table):
         for row in piece.to_pylist():
             number = int(row["group_id"][1:])
             if row["member_id"] is None:
                 verdicts[number] = row["verdict"], row["detail"]
             else:
-                of_member = given[number][row["member_id"]]
+                of_member = predicted_answer[number][row["member_id"]]
                 of_member |= {(row["topic"], partition) for partition in row["partitions"]}
     return [
         (verdict, of_group if verdict in ("ok", "inexact") else detail or "")
-        for (verdict, detail), of_group in zip(verdicts, given, strict=True)
+        for (verdict, detail), of_group in zip(verdicts, predicted_answer, strict=True)
     ]
 
 
@@ -73,10 +75,10 @@ def test_answers_are_those_of_the_library(client: str, assignor: str) -> None:
     groups = _groups(client, assignor)
     compared = zip(groups, answers(client, groups), predicted(client, groups), strict=True)
     throwing = 0
-    for group, answer, (verdict, given) in compared:
+    for group, answer, (verdict, predicted_answer) in compared:
         if isinstance(answer, str):
             throwing += 1
             assert verdict == "throws", group
         else:
-            assert (verdict, given) == ("ok", answer), group
+            assert (verdict, predicted_answer) == ("ok", answer), group
     assert throwing == 0 or (client, assignor) in _MAY_THROW

@@ -90,8 +90,8 @@ _CASES = {
 @pytest.mark.parametrize("case", _CASES)
 def test_what_libraries_did(case: str) -> None:
     client, group, expected = _CASES[case]
-    ((verdict, given),) = predicted(client, [group])
-    assert (verdict, given) == ("ok", {name: _held(text) for name, text in expected.items()})
+    ((verdict, answer),) = predicted(client, [group])
+    assert (verdict, answer) == ("ok", {name: _held(text) for name, text in expected.items()})
 
 
 def test_a_leader_that_crashes() -> None:

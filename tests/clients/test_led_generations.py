@@ -41,12 +41,12 @@ def test_generations(spark: SparkSession, client: str, client_id: str, assignor:
     groups = [fresh(rng, assignor) for _ in range(_COUNT)]
     generations: list[tuple[str, int, Group, Answer]] = []
     for number in range(1, 3):
-        given = answers(client, groups)
-        for n, (group, answer) in enumerate(zip(groups, given, strict=True)):
+        plans = answers(client, groups)
+        for n, (group, answer) in enumerate(zip(groups, plans, strict=True)):
             # A log does not say that a topic has vanished.
             if all({*member.topics} <= {*group.topics} for member in group.members):
                 generations.append((f"g{n}", number, *_renamed(group, answer, f".{n}.{number}")))
-        groups = [later(rng, *pair, number) for pair in zip(groups, given, strict=True)]
+        groups = [later(rng, *pair, number) for pair in zip(groups, plans, strict=True)]
     sizes = [size for _, _, group, _ in generations for size in group.topics.items()]
     table = pa.Table.from_pylist([{"topic": t, "size": n, "racks": None} for t, n in sizes], SIZES)
 

@@ -72,9 +72,9 @@ def test_range_and_roundrobin() -> None:
                 joined.consumer.close()
     equal = 0
     answers = predicted(LIBRDKAFKA, states)
-    for state, held, (verdict, given) in zip(states, settled, answers, strict=True):
+    for state, held, (verdict, predicted_answer) in zip(states, settled, answers, strict=True):
         if verdict != "undefined":
-            assert (verdict, given) == ("ok", held), state
+            assert (verdict, predicted_answer) == ("ok", held), state
             equal += 1
     assert equal >= 0.9 * _GROUPS
 
@@ -145,9 +145,9 @@ def _is_expected(group: Sequence[Joined], expected: set[tuple[str, ...]]) -> boo
 
 
 def _check(state: Group, held: Held, answer: tuple[str, Held]) -> str:
-    verdict, given = answer
+    verdict, predicted_answer = answer
     if verdict == "ok":
-        assert given == held, state
+        assert predicted_answer == held, state
     return verdict
 
 

@@ -23,9 +23,9 @@ def test_cooperative_sticky(has_racks: bool) -> None:
     equal = crashed = 0
     for generation in range(1, 4):
         groups = [_in_racks(rng, group) if has_racks else group for group in groups]
-        given = answers("librdkafka", groups)
+        seen_answers = answers("librdkafka", groups)
         for group, answer, (verdict, own) in zip(
-            groups, given, predicted("librdkafka", groups), strict=True
+            groups, seen_answers, predicted("librdkafka", groups), strict=True
         ):
             if verdict == "undefined":  # what has been freed may still be there
                 crashed += answer == "crash"
@@ -36,7 +36,7 @@ def test_cooperative_sticky(has_racks: bool) -> None:
             _without_racks(group)
             if answer == "crash"
             else later(rng, _without_racks(group), answer, generation)
-            for group, answer in zip(groups, given, strict=True)
+            for group, answer in zip(groups, seen_answers, strict=True)
         ]
     assert equal > 2.9 * _COUNT
     assert crashed < 0.05 * _COUNT
@@ -46,8 +46,10 @@ def test_cooperative_sticky(has_racks: bool) -> None:
 def test_range_and_roundrobin_with_racks_and_static_members(assignor: str) -> None:
     rng = random.Random(18)
     groups = [_static(rng, _in_racks(rng, fresh(rng, assignor))) for _ in range(2 * _COUNT)]
-    given = answers("librdkafka", groups)
-    for group, answer, own in zip(groups, given, predicted("librdkafka", groups), strict=True):
+    seen_answers = answers("librdkafka", groups)
+    for group, answer, own in zip(
+        groups, seen_answers, predicted("librdkafka", groups), strict=True
+    ):
         assert own == ("ok", answer), group
 
 

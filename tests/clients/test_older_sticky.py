@@ -74,16 +74,16 @@ def test_answers_are_those_of_the_library(client: str, assignor: str, has_positi
     for generation in range(1, 4):
         if has_positions:
             groups = [_shuffled(rng, group) for group in groups]
-        given = answers(client, groups)
+        plans = answers(client, groups)
         for group, answer, (verdict, own) in zip(
-            groups, given, predicted(client, groups, has_positions=has_positions), strict=True
+            groups, plans, predicted(client, groups, has_positions=has_positions), strict=True
         ):
             assert isinstance(answer, dict)
             if verdict == "inexact":
                 continue
             assert (verdict, own) == ("ok", answer), group
             equal += 1
-        groups = [later(rng, *pair, generation) for pair in zip(groups, given, strict=True)]
+        groups = [later(rng, *pair, generation) for pair in zip(groups, plans, strict=True)]
     assert equal > 2.7 * _COUNT
 
 

@@ -79,11 +79,11 @@ Answers = dict[str, list[str]]
 
 def answers(spark: SparkSession, folder: Path) -> Answers:
     """The rows of each frame of each call, as sorted text."""
-    given = Given(*(spark.read.parquet(f"{folder}/{name}") for name in Given._fields))
+    inputs = Given(*(spark.read.parquet(f"{folder}/{name}") for name in Given._fields))
     return {
         f"{name} {number}": sorted(_rows(frame))
         for name, call in (CALLS | FURTHER).items()
-        for number, frame in enumerate(call(given))
+        for number, frame in enumerate(call(inputs))
     }
 
 
@@ -92,28 +92,28 @@ def _rows(frame: DataFrame) -> Iterator[str]:
         yield json.dumps(row.asDict(recursive=True), default=str, sort_keys=True)
 
 
-def _rebalances(given: Given) -> DataFrame:
-    return ks.rebalances(ks.read_group_log(_LOG, given.members.sparkSession))
+def _rebalances(inputs: Given) -> DataFrame:
+    return ks.rebalances(ks.read_group_log(_LOG, inputs.members.sparkSession))
 
 
-def _partitions(given: Given) -> DataFrame:
+def _partitions(inputs: Given) -> DataFrame:
     partition = F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition")
-    return given.topics.select("topic", partition)
+    return inputs.topics.select("topic", partition)
 
 
-def _records(given: Given) -> DataFrame:
+def _records(inputs: Given) -> DataFrame:
     key = F.concat("topic", F.lit("-"), F.col("partition").cast("string"))
     keyed = F.when(F.col("partition") % 5 > 0, key).alias("key")
-    return _partitions(given).select("topic", keyed, F.lit(7).alias("record_count"))
+    return _partitions(inputs).select("topic", keyed, F.lit(7).alias("record_count"))
 
 
-def _weights(given: Given) -> DataFrame:
+def _weights(inputs: Given) -> DataFrame:
     weight = (F.col("partition") * 7 % 11 + 1).cast("double").alias("weight")
-    return _partitions(given).select("topic", "partition", weight)
+    return _partitions(inputs).select("topic", "partition", weight)
 
 
-def _offsets(given: Given) -> DataFrame:
-    return given.owned.select(
+def _offsets(inputs: Given) -> DataFrame:
+    return inputs.owned.select(
         "group_id",
         "topic",
         "partition",
@@ -124,8 +124,8 @@ def _offsets(given: Given) -> DataFrame:
     )
 
 
-def _clients(given: Given) -> DataFrame:
-    return given.members.sparkSession.createDataFrame(
+def _clients(inputs: Given) -> DataFrame:
+    return inputs.members.sparkSession.createDataFrame(
         [("c", "4.1.0", "session.timeout.ms", "1"), ("d", "4.1.0", "heartbeat.interval.ms", "9")],
         "client string, client_version string, setting string, value string",
     )

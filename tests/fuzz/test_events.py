@@ -90,8 +90,8 @@ def test_any_events_are_simulated_or_refused(
 ) -> None:
     events = EventFile(rows, Timeouts(), []).events(spark, cluster_id=False)
     members, topics, _ = _TABLES.frames(spark)
-    told = result_or_refusal(lambda: simulate(members, topics, None, events).collect())
-    assert told is None or {row.event for row in told} <= {row["event"] for row in rows}
+    simulated = result_or_refusal(lambda: simulate(members, topics, None, events).collect())
+    assert simulated is None or {row.event for row in simulated} <= {row["event"] for row in rows}
 
 
 @st.composite

@@ -112,7 +112,7 @@ class _Life:
         rng = self.rng
         self.now += rng.choice([0.2, 3, 10])
         self.number += 1
-        given: dict[str, list[Partition]] = {name: [] for name in self.members}
+        assigned: dict[str, list[Partition]] = {name: [] for name in self.members}
         withheld = []
         for topic, size in self.sizes.items():
             takers = [name for name, member in self.members.items() if topic in member.topics]
@@ -120,17 +120,17 @@ class _Life:
                 if self.assignor == "cooperative-sticky" and rng.random() < 0.1:
                     withheld.append((topic, partition))
                 elif rng.random() < 0.8:
-                    given[takers[partition % len(takers)]].append((topic, partition))
+                    assigned[takers[partition % len(takers)]].append((topic, partition))
                 else:
-                    given[rng.choice(takers)].append((topic, partition))
+                    assigned[rng.choice(takers)].append((topic, partition))
         if self.new:
             self.made.epoch(self.group, self.number, self.now)
             for name, member in self.members.items():
-                if sorted(member.owned) != sorted(given[name]) or rng.random() < 0.1:
-                    self.made.target(self.group, name, self.now, given[name])
+                if sorted(member.owned) != sorted(assigned[name]) or rng.random() < 0.1:
+                    self.made.target(self.group, name, self.now, assigned[name])
             self.made.computes(self.group, self.number, self.now)
         for name, member in self.members.items():
-            self.members[name] = replace(member, owned=given[name])
+            self.members[name] = replace(member, owned=assigned[name])
         if not self.new:
             self.made.classic(self.group, self.number, self.now, self.members, self.assignor)
 

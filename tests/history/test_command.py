@@ -36,8 +36,8 @@ def test_the_worst_comes_first(spark: SparkSession, tmp_path: Path, capsys: Capt
     assert (storm["cause"], storm["client_id"], storm["saved_by_static"]) == (
         "restarts", "billing-3", 6,
     )  # fmt: skip
-    told = spark.read.parquet(str(tmp_path / "out" / "rebalances"))
-    audit = told.where("group_id = 'audit' AND generation = 5").collect()[0]
+    generations = spark.read.parquet(str(tmp_path / "out" / "rebalances"))
+    audit = generations.where("group_id = 'audit' AND generation = 5").collect()[0]
     assert (audit.reason, audit.static_restarts) == ("member_crashed", 2)
     assert spark.read.parquet(str(tmp_path / "out" / "storms")).count() == 1
 
@@ -54,13 +54,13 @@ def test_which_generations_are_not_what_their_assignor_gives(
     spark: SparkSession, tmp_path: Path, capsys: Captured
 ) -> None:
     facts = _json(capsys, "--explain", "--show", "1", "--output", tmp_path / "out", code=1)
-    told = facts["explained"]
+    explained = facts["explained"]
     rows = spark.read.parquet(str(tmp_path / "out" / "explained"))
     others = rows.where("NOT is_explained")
-    assert told["generation_count"] == rows.count()
-    assert told["not_explained_count"] == others.count() > 0
-    assert told["groups"][0]["group_id"] == "billing"
-    assert told["groups_not_shown"] == others.select("group_id").distinct().count() - 1
+    assert explained["generation_count"] == rows.count()
+    assert explained["not_explained_count"] == others.count() > 0
+    assert explained["groups"][0]["group_id"] == "billing"
+    assert explained["groups_not_shown"] == others.select("group_id").distinct().count() - 1
     facts = _json(capsys, "--explain", "--since", "2026-11-23", code=0)
     assert facts["explained"]["generation_count"] == 0
 
@@ -111,16 +111,16 @@ def test_it_follows_and_goes_on(spark: SparkSession, tmp_path: Path, capsys: Cap
     whole = table()
     arguments = ["history", "--log", str(tmp_path / "log"), "--follow", "--available-now"]
     arguments += ["--output", str(tmp_path / "out")]
-    told: list[str] = []
+    lines: list[str] = []
     for part, (begin, count) in enumerate([(0, 100), (100, 10_000)]):
         pq.write_table(whole.slice(begin, count), records / f"{part}.parquet")
         assert cli.main(arguments) == 0
-        told += capsys.readouterr().out.splitlines()[:-1]
+        lines += capsys.readouterr().out.splitlines()[:-1]
     assert cli.main(arguments) == 0
     assert capsys.readouterr().out.startswith("0 rebalances more")
     rows = spark.read.parquet(str(tmp_path / "out" / "rebalances"))
-    assert len(told) == rows.count() == rows.dropDuplicates(["group_id", "offset"]).count()
+    assert len(lines) == rows.count() == rows.dropDuplicates(["group_id", "offset"]).count()
     assert (
         "2026-11-22 04:05:01 search generation 2: a topic got more partitions, or came to be: "
         "grown: catalogue"
-    ) in told
+    ) in lines

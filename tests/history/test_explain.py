@@ -122,16 +122,16 @@ class Case:
             answer = by_name[group.assignor][index]
             if isinstance(answer, str):
                 continue
-            for number, given in enumerate((answer, _swapped(rng, answer))):
-                if given is None:
+            for number, plan in enumerate((answer, _swapped(rng, answer))):
+                if plan is None:
                     continue
                 fitting = {
                     name
                     for name in ASSIGNORS
-                    if oracle.as_sets(by_name[name][index]) == oracle.as_sets(given)
+                    if oracle.as_sets(by_name[name][index]) == oracle.as_sets(plan)
                 }
                 self.wanted[f"g{index}", number] = group.assignor, fitting
-                records.append(_record(f"g{index}", number, group, given))
+                records.append(_record(f"g{index}", number, group, plan))
         self.records = write(spark, records)
         sizes = [(topic, racks) for group in self.groups for topic, racks in group.topics.items()]
         self.topics = [
@@ -185,7 +185,7 @@ def test_the_jars_own_answers_are_explained_and_altered_ones_are_not(
     assert result.schema == EXPLAINED.columns
     assert rows.keys() == case.wanted.keys()
     assert counted.queries == 2
-    told = {True: 0, False: 0}
+    counts = {True: 0, False: 0}
     for place, (assignor, fitting) in case.wanted.items():
         row: Row = rows[place]
         assert row.at.astimezone(UTC) == at(place[1])
@@ -194,9 +194,9 @@ def test_the_jars_own_answers_are_explained_and_altered_ones_are_not(
         assert row.leader_client.startswith("client-")
         if assignor in fitting:
             assert row.explained_by == assignor
-        told[row.is_explained] += 1
-    assert told[True] > 120
-    assert told[False] > 60
+        counts[row.is_explained] += 1
+    assert counts[True] > 120
+    assert counts[False] > 60
 
 
 def test_the_kernel_says_the_same_in_pieces(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,12 +249,12 @@ def _by_hand(spark: SparkSession, sizes: dict[str, int] | None = None) -> list[d
         # Deleted and made anew: the same number is another generation.
         _record("g", 1, PAIR, ROUND),
     ]
-    given = None
+    size_table = None
     if sizes is not None:
         topics = [{"topic": topic, "size": size} for topic, size in sizes.items()]
-        given = pa.Table.from_pylist(topics, SIZES)
-    told = explain_generations(decoded(write(spark, records)), given)
-    rows: list[dict[str, Any]] = told.to_pylist()
+        size_table = pa.Table.from_pylist(topics, SIZES)
+    explained = explain_generations(decoded(write(spark, records)), size_table)
+    rows: list[dict[str, Any]] = explained.to_pylist()
     return rows
 
 

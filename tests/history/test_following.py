@@ -31,15 +31,15 @@ def test_pieces_tell_what_the_whole_log_does(seed: int) -> None:
     for number in range(_GROUPS):
         mine, computed = _of_group(f"g{number:02}", log, targets)
         whole = rebalances_arrow(mine)
-        told, kept, begin = ROWS.empty_table(), None, 0
+        read_rows, kept, begin = ROWS.empty_table(), None, 0
         while begin <= made.offset:
             end = begin + rng.choice([2, 20, 60, 200])
             rows, kept = follow(kept, *_between(begin, end, mine, computed))
-            told = pa.concat_tables([told, rows])
+            read_rows = pa.concat_tables([read_rows, rows])
             begin = end
         # What waits at the end is the last generation at most.
-        assert len(whole) - len(told) in (0, 1)
-        assert told.to_pylist() == whole.slice(0, len(told)).to_pylist()
+        assert len(whole) - len(read_rows) in (0, 1)
+        assert read_rows.to_pylist() == whole.slice(0, len(read_rows)).to_pylist()
         _keeps_little(kept)
 
 
@@ -63,8 +63,8 @@ def test_what_is_too_much_at_once_is_read_in_pieces(
     at_most = following.present_at_most(log.generations, log.log_members)["present"].to_pylist()
     for most in (12, max(at_most) - 1, max(at_most), sum(at_most)):
         monkeypatch.setattr(rebalances, "MOST_PRESENT", most)
-        told = pa.concat_tables(rebalances._rows_of_some(log, targets))
-        by_group = told.sort_by([("group_id", "ascending"), ("offset", "ascending")])
+        read_rows = pa.concat_tables(rebalances._rows_of_some(log, targets))
+        by_group = read_rows.sort_by([("group_id", "ascending"), ("offset", "ascending")])
         assert by_group.to_pylist() == pa.concat_tables(expected).to_pylist()
 
 
@@ -88,8 +88,8 @@ def test_tasks_read_large_groups_in_pieces() -> None:
             begin = end
         portions = list(_portions(most_bytes, batches, cut_groups=True))
         assert any(not ends for _, ends in portions) == (most_bytes < 1 << 20)
-        told = list(_call_by_whole_groups(rebalances._rows, pieces, most_bytes, batches))
-        assert pa.Table.from_batches(told).to_pylist() == expected
+        read_rows = list(_call_by_whole_groups(rebalances._rows, pieces, most_bytes, batches))
+        assert pa.Table.from_batches(read_rows).to_pylist() == expected
 
 
 def _keeps_little(kept: FollowState | None) -> None:

@@ -96,8 +96,8 @@ def test_thousands_join_a_new_group_one_by_one(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(following, "read_rebalances", measured)
     targets = pa.Table.from_pylist(made.computed, arrow_schema(LOG_TARGETS.columns))
-    told, kept = follow(None, made.log(), targets)
-    rows = pa.concat_tables([told, rest(kept)]).to_pylist()
+    summaries, kept = follow(None, made.log(), targets)
+    rows = pa.concat_tables([summaries, rest(kept)]).to_pylist()
     assert [row["member_count"] for row in rows] == list(range(1, _MEMBERS + 1))
     assert {row["reason"] for row in rows[1:]} == {"member_joined"}
     assert all(row["joined"] == [f"m{place:05}"] for place, row in enumerate(rows) if place)

@@ -43,10 +43,10 @@ def test_a_batch_is_one_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 50)
     try:
         with counting(spark) as counted:
-            told = rebalances(raw).collect()
+            generations = rebalances(raw).collect()
         assert counted.jobs <= 2  # with adaptive execution the shuffle is a job of its own
         assert rebalances(raw).schema.names == REBALANCES.columns.names
-        result = _rows(spark.createDataFrame(told, REBALANCES.columns))
+        result = _rows(spark.createDataFrame(generations, REBALANCES.columns))
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert result == _WANTED
@@ -65,10 +65,10 @@ def test_a_stream_tells_the_same_once_though_it_is_stopped(
         _write(spark, tmp_path, number, _RAW[cuts[number] : cuts[number + 1]])
     _run(spark, tmp_path)
     _run(spark, tmp_path)
-    told = _rows(spark.read.parquet(str(tmp_path / "told")))
-    assert 0 < len(some) < len(told)
-    waiting = [row for row in _WANTED if row not in told]
-    assert told == [row for row in _WANTED if row not in waiting]
+    generations = _rows(spark.read.parquet(str(tmp_path / "told")))
+    assert 0 < len(some) < len(generations)
+    waiting = [row for row in _WANTED if row not in generations]
+    assert generations == [row for row in _WANTED if row not in waiting]
     # A generation waits only while it is the last of its group.
     last = {row["group_id"]: row for row in _WANTED}
     assert all(row == last[row["group_id"]] for row in waiting)

@@ -52,8 +52,8 @@ def test_storms_are_where_the_rebalances_stand_close(seed: int) -> None:
     at_least, within = rng.randrange(2, 5), rng.choice([30, 60, 200])
     rng.shuffle(rows)
     result = _found(pa.Table.from_pylist(rows, ROWS), within * 1_000_000, at_least)
-    told = [(s["group_id"], s["begins"], s["rebalances"], s["most_within"]) for s in result]
-    assert told == _slowly(rows, timedelta(seconds=within), at_least)
+    storm_rows = [(s["group_id"], s["begins"], s["rebalances"], s["most_within"]) for s in result]
+    assert storm_rows == _slowly(rows, timedelta(seconds=within), at_least)
 
 
 def _slowly(rows: list[Row], within: timedelta, at_least: int) -> list[tuple[Any, ...]]:

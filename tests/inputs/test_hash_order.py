@@ -39,9 +39,9 @@ def test_crowded_buckets_are_told(spark: SparkSession) -> None:
         for i, m in enumerate(ids)
     ]
     result = validate(builders.members(spark, rows), builders.topics(spark, {"t": 4})).collect()
-    told = {r.group_id: r.detail.split(" member ids")[0] for r in result}
+    details = {r.group_id: r.detail.split(" member ids")[0] for r in result}
     assert {r.problem for r in result} == {"hash_order_not_reproduced"}
-    assert told == {
+    assert details == {
         "eight": "the hashes of 8",
         "unnamed": "the hashes of 16",
         "nine": "the hashes of 9",

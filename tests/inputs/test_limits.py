@@ -76,8 +76,8 @@ def test_no_group_reads_more_than_its_limit(spark: SparkSession) -> None:
     lines = {line.replace('"f"', '"far"') for line in lines}
     with pytest.raises(InputError) as error:
         compare(members, topics)
-    told = str(error.value).split("; table ")
-    assert lines <= {f"table {line.removeprefix('table ')}" for line in told}
+    sentences = str(error.value).split("; table ")
+    assert lines <= {f"table {line.removeprefix('table ')}" for line in sentences}
     problems = validate(members, topics).where("problem = 'group_reads_too_much'").collect()
     assert {row.detail for row in problems} == lines
 

@@ -154,8 +154,8 @@ def test_assign_predicts_what_consumers_were_given(
     result: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for row in assignment.collect():
         result[row.member_id].append((row.topic, row.partition))
-    given = {s.member_id: s.assignment for s in states.values() if s.group_id in _PLANNED}
-    assert {member_id: sorted(tps) for member_id, tps in result.items()} == given
+    assignments = {s.member_id: s.assignment for s in states.values() if s.group_id in _PLANNED}
+    assert {member_id: sorted(tps) for member_id, tps in result.items()} == assignments
 
 
 def test_topics_have_sizes_and_racks(snapshot: ClusterTables) -> None:

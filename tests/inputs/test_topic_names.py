@@ -26,10 +26,10 @@ def test_of_members(spark: SparkSession) -> None:
     bad = [_member(f"g{n:02}", "orders", name) for n, name in enumerate(REFUSED)]
     with pytest.raises(InputError) as error:
         assign(builders.members(spark, [*well, *bad]), topics)
-    told = str(error.value)
-    assert told.count("Kafka allows no such topic name") == len(REFUSED)
-    assert 'table members, column topics: "orders, refunds" (at group_id="g00"' in told
-    assert "a list of topics is written a;b, and a pattern belongs into topics_pattern" in told
+    message = str(error.value)
+    assert message.count("Kafka allows no such topic name") == len(REFUSED)
+    assert 'table members, column topics: "orders, refunds" (at group_id="g00"' in message
+    assert "a list of topics is written a;b, and a pattern belongs into topics_pattern" in message
     with pytest.raises(InputError, match="no such topic name"):
         predict(builders.members(spark, [_member("g", *ALLOWED * 2000, "a b")]), topics)
 

@@ -88,8 +88,8 @@ def test_what_each_version_prints(version: str, tmp_path: Path) -> None:
     """All three texts together, one file or three, and the plain one and the members alone."""
     has_new = version != "2.4.1"
     owned = _OWNED | (_OWNED_NEW if has_new else {})
-    told, notes = read_described([str(_GROUPS[version])])
-    assert owned_of(told) == owned
+    snapshot, notes = read_described([str(_GROUPS[version])])
+    assert owned_of(snapshot) == owned
     instances = {} if version == "2.4.1" else {_TWO: "static-1", _N2: "st2"}
     epoch = 3 if version == "4.4.0" else None
     expected = [
@@ -98,7 +98,7 @@ def test_what_each_version_prints(version: str, tmp_path: Path) -> None:
         *(("plain-sticky", member, _BOTH, seq) for seq, member in enumerate((_P, _Q))),
         *(("the group", member, _BOTH, seq) for seq, member in enumerate((_ONE, _TWO))),
     ]
-    assert told.members == [
+    assert snapshot.members == [
         (
             *(None, group, member, instances.get(member), None, topics, None),
             *(epoch if group == "newp" else None, seq, _ASSIGNORS[group], None),
@@ -106,26 +106,28 @@ def test_what_each_version_prints(version: str, tmp_path: Path) -> None:
         )
         for group, member, topics, seq in expected
     ]
-    assert told.topics == [
+    assert snapshot.topics == [
         (None, "lone", 2, None, None),
         (None, "orders.v1", 12, None, None),
         (None, "pay_ments", 3, None, None),
     ]
     reasons = {"gone": "no members"} | ({} if has_new else {"newp": "does not exist"})
-    assert {o.name: o.reason for o in told.omitted} == reasons
-    assert told.offsets is not None
-    assert [row[:7] for row in told.offsets] == [
+    assert {o.name: o.reason for o in snapshot.omitted} == reasons
+    assert snapshot.offsets is not None
+    assert [row[:7] for row in snapshot.offsets] == [
         (None, "plain-sticky", topic, partition, 0, 0, 0)
         for topic, count in (("orders.v1", 12), ("pay_ments", 3))
         for partition in range(count)
     ]
     # The target of a settled group is what it owns, whether the text has it or not.
-    assert {row[1:5] for row in told.target} == {row[1:] for row in told.owned if row[1] == "newp"}
+    assert {row[1:5] for row in snapshot.target} == {
+        row[1:] for row in snapshot.owned if row[1] == "newp"
+    }
     assert not any("assignor" in note or "no table of members" in note for note in notes)
 
     files = parts_of(version, tmp_path)
     again = read_described(list(reversed(files)))
-    assert again.tables[:3] == told[:3]
+    assert again.tables[:3] == snapshot[:3]
     plain = read_described(files[:1])
     assert owned_of(plain.tables) == owned
     assert _IDLE[0] not in {row[2] for row in plain.tables.members}  # it owns nothing
@@ -143,11 +145,11 @@ def test_what_each_version_prints(version: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", list(_DESCRIBED_TOPICS))
 def test_topics_of_a_text(version: str) -> None:
-    told, notes = read_described(
+    snapshot, notes = read_described(
         [str(_GROUPS[version])], str(_DESCRIBED_TOPICS[version]), cluster_id="east"
     )
-    ids = [row[4] for row in told.topics]
-    assert [row[:4] for row in told.topics] == [
+    ids = [row[4] for row in snapshot.topics]
+    assert [row[:4] for row in snapshot.topics] == [
         ("east", name, count, None)
         for name, count in (
             ("__consumer_offsets", 4),
@@ -158,10 +160,10 @@ def test_topics_of_a_text(version: str) -> None:
     ]
     assert all(topic_id is None for topic_id in ids) == (version == "2.4.1")
     assert version == "2.4.1" or ids[1] == "GKy29KijQm6agLJBcEGuWw"
-    assert told.leaders == [("east", "__consumer_offsets", p, 1) for p in range(4)]
-    assert {row[0] for table in (told.members, told.owned, told.offsets) for row in table} == {
-        "east"
-    }
+    assert snapshot.leaders == [("east", "__consumer_offsets", p, 1) for p in range(4)]
+    assert {
+        row[0] for table in (snapshot.members, snapshot.owned, snapshot.offsets) for row in table
+    } == {"east"}
     assert not any("topics" in note and "--topics" in note for note in notes)
 
 
@@ -198,9 +200,9 @@ def test_what_happens_to_a_text_on_its_way(change: Callable[[str], str], tmp_pat
 def test_blanks_that_were_lost(tmp_path: Path) -> None:
     """Cells one blank apart: read by what each can be, names without blanks only."""
     text = _GROUPS["4.4.0"].read_text().replace("the group", "the-group").replace("c one", "c-1")
-    told = changed(text, lambda text: re.sub("[ \t]+", " ", text), tmp_path).tables
-    assert {member for _, member in owned_of(told)} >= {_P, _N1, _N2, _TWO}
-    instances = {row[2]: row[3] for row in told.members if row[3]}
+    snapshot = changed(text, lambda text: re.sub("[ \t]+", " ", text), tmp_path).tables
+    assert {member for _, member in owned_of(snapshot)} >= {_P, _N1, _N2, _TWO}
+    instances = {row[2]: row[3] for row in snapshot.members if row[3]}
     assert instances == {_TWO: "static-1", _N2: "st2"}
 
 
@@ -209,18 +211,22 @@ def test_columns_in_the_order_of_the_header_and_wide_numbers(tmp_path: Path) -> 
         "TOPIC CLIENT-ID PARTITION GROUP LOG-END-OFFSET CURRENT-OFFSET LAG CONSUMER-ID HOST",
         "a     my client 0         g     9123456789012345679 9123456789012345678 1 c-1 /10.0.0.1",
     ]
-    told = changed("\n".join(lines), str, tmp_path).tables
-    assert told.owned == [(None, "g", "c-1", "a", 0)]
-    assert told.offsets is not None
-    assert told.offsets[0][4:7] == (9123456789012345678, 9123456789012345679, 9123456789012345678)
+    snapshot = changed("\n".join(lines), str, tmp_path).tables
+    assert snapshot.owned == [(None, "g", "c-1", "a", 0)]
+    assert snapshot.offsets is not None
+    assert snapshot.offsets[0][4:7] == (
+        9123456789012345678,
+        9123456789012345679,
+        9123456789012345678,
+    )
 
 
 def test_a_wide_coordinator_and_the_states_of_a_group(tmp_path: Path) -> None:
     members = _MEMBERS.lstrip()
     header = "GROUP COORDINATOR (ID)  ASSIGNMENT-STRATEGY  STATE  #MEMBERS\n"
     row = "g     broker-17.kafka.example.org:9092 (17) sticky               {}  2\n"
-    told = changed(members + header + row.format("Stable"), str, tmp_path).tables
-    assert told.members[0][9] == "sticky"
+    snapshot = changed(members + header + row.format("Stable"), str, tmp_path).tables
+    assert snapshot.members[0][9] == "sticky"
     for text in (
         members + header + row.format("PreparingRebalance"),
         "\nWarning: Consumer group 'g' is rebalancing.\n" + members,
@@ -239,10 +245,10 @@ def test_a_text_without_the_group(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match=r"line 2: there is no column GROUP.*GROUP=FILE"):
         read_described([str(file)])
-    told = read_described([f"mygroup={file}"]).tables
-    assert told.owned == [(None, "mygroup", "c-1", "a", 0)]
-    assert told.offsets is not None
-    assert told.offsets[0][4:7] == (5, 7, 5)
+    snapshot = read_described([f"mygroup={file}"]).tables
+    assert snapshot.owned == [(None, "mygroup", "c-1", "a", 0)]
+    assert snapshot.offsets is not None
+    assert snapshot.offsets[0][4:7] == (5, 7, 5)
 
 
 _PLAIN = """
@@ -335,8 +341,12 @@ def test_bad_texts(text: str, message: str, tmp_path: Path) -> None:
 
 def test_two_owners_in_one_table_are_what_the_cluster_said(tmp_path: Path) -> None:
     """An assignor of one's own can do that: ``validate`` tells it."""
-    told = changed(_PLAIN + _PLAIN.splitlines()[3].replace("c-2", "c-1"), str, tmp_path).tables
-    assert [row[2:] for row in told.owned] == [("c-1", "a", 0), ("c-1", "a", 1), ("c-2", "a", 1)]
+    snapshot = changed(_PLAIN + _PLAIN.splitlines()[3].replace("c-2", "c-1"), str, tmp_path).tables
+    assert [row[2:] for row in snapshot.owned] == [
+        ("c-1", "a", 0),
+        ("c-1", "a", 1),
+        ("c-2", "a", 1),
+    ]
 
 
 def test_texts_of_two_files_that_contradict_each_other(tmp_path: Path) -> None:
@@ -348,9 +358,9 @@ def test_texts_of_two_files_that_contradict_each_other(tmp_path: Path) -> None:
     # Offsets go on, and the later file is the newer.
     other.write_text(_PLAIN.replace(" 5  ", " 6  "))
     os.utime(other, (0, time.time()))
-    told = read_described([str(one), str(other)]).tables
-    assert told.offsets is not None
-    assert [row[6] for row in told.offsets] == [6]
+    snapshot = read_described([str(one), str(other)]).tables
+    assert snapshot.offsets is not None
+    assert [row[6] for row in snapshot.offsets] == [6]
 
 
 @pytest.mark.parametrize(
@@ -440,8 +450,8 @@ def test_topics_that_only_some_texts_know(tmp_path: Path) -> None:
             for p, leader in enumerate(["1", "none", "-1", "2", "3"])
         )
     )
-    told, notes = read_described([str(groups)], str(topics))
-    assert told.topics == [(None, "a", 5, None, None), (None, "b", 2, None, None)]
+    snapshot, notes = read_described([str(groups)], str(topics))
+    assert snapshot.topics == [(None, "a", 5, None, None), (None, "b", 2, None, None)]
     assert any(note.startswith("1 topic --topics does not have") for note in notes)
 
 

@@ -71,9 +71,9 @@ def test_history_counts_what_it_cannot_read(
     assert {row["group_id"] for row in facts["unread"]} > {"billing", None}
     assert {row["kind"] for row in facts["unread"]} > {"GroupMetadata", "OffsetCommit"}
     assert facts["unread_not_shown"] == 0
-    told = spark.read.parquet(str(output / "rebalances"))
-    assert "unread_count" not in told.columns
-    reasons = [row.reason for row in told.collect()]
+    generations = spark.read.parquet(str(output / "rebalances"))
+    assert "unread_count" not in generations.columns
+    reasons = [row.reason for row in generations.collect()]
     assert "damaged" in reasons
     assert "gap" not in reasons
     quiet = ("--at-least", "1000", "--group", "billing", "--show", "1")
@@ -96,8 +96,10 @@ def test_a_hole_of_damage_is_not_one_of_compaction(
         broken[i] = rows[i] | {"value": rows[i]["value"][:20]}
     del broken[mine[6]]
     frame = spark.createDataFrame(pa.Table.from_pylist([*broken.values()], table().schema))
-    told = rebalances(frame).where("group_id = 'billing'").orderBy("offset").collect()
-    holes = [(row.reason, row.reason_detail.split("; ")) for row in told if row.reason in _HOLES]
+    generations = rebalances(frame).where("group_id = 'billing'").orderBy("offset").collect()
+    holes = [
+        (row.reason, row.reason_detail.split("; ")) for row in generations if row.reason in _HOLES
+    ]
     assert [reason for reason, _ in holes] == ["damaged", "gap"]
     assert holes[0][1][-1] == "2 records before it cannot be read"
     assert holes[0][1][0].endswith("are not in the log")

@@ -139,9 +139,9 @@ _BAD: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
 
 @pytest.mark.parametrize("case", _BAD)
 def test_what_is_no_log_is_one_line(spark: SparkSession, tmp_path: Path, case: str) -> None:
-    given, message = _BAD[case]
+    write_log, message = _BAD[case]
     with pytest.raises(KassignError, match=message) as raised:
-        read_group_log(given(spark, tmp_path / "log"), spark)
+        read_group_log(write_log(spark, tmp_path / "log"), spark)
     assert "\n" not in str(raised.value)
 
 

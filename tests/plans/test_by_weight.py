@@ -50,7 +50,7 @@ def fleet(spark: SparkSession) -> tuple[DataFrame, ...]:
         for group, ids in names.items()
         for member in ids
     ]
-    told = [
+    weight_rows = [
         *shared("even", 1, 1, 1, 1),
         *shared("hot", 100, 1, 1, 1, 1, 2),
         *shared("idle", 0, 0, 0),
@@ -69,7 +69,7 @@ def fleet(spark: SparkSession) -> tuple[DataFrame, ...]:
     return (
         builders.members(spark, members),
         builders.topics(spark, {**topics, "other": 2}),
-        weights(spark, told),
+        weights(spark, weight_rows),
         builders.owned(spark, claims),
     )
 
@@ -147,9 +147,9 @@ def test_the_answer_does_not_depend_on_rows_or_tasks(
 
 
 def test_balance_measures_a_plan_by_weight(planned: Any, fleet: tuple[DataFrame, ...]) -> None:
-    members, _, told, owned = fleet
+    members, _, weight_rows, owned = fleet
     assignment = plan_by_weight(*fleet).assignment
-    rows = balance(assignment, members, owned, weights=told).collect()
+    rows = balance(assignment, members, owned, weights=weight_rows).collect()
     result = {row.group_id: (row.max_load, row.moved_weight, row.moved_count) for row in rows}
     for group, verdict in planned[0].items():
         expected = tuple(verdict[name] for name in ("max_load", "moved_weight", "moves"))
@@ -158,19 +158,21 @@ def test_balance_measures_a_plan_by_weight(planned: Any, fleet: tuple[DataFrame,
         assert result[group] == (split or ((None, None, 0) if group == "unweighed" else expected))
     assert [row.load_skew for row in rows if row.group_id == "sized"] == [1.0]
     with pytest.raises(InputError, match=r'group "even": table weights has no row for 2 of its'):
-        balance(assignment, members, weights=told.where("topic <> 'even' OR partition < 2"))
+        balance(assignment, members, weights=weight_rows.where("topic <> 'even' OR partition < 2"))
     with pytest.raises(InputError, match=r"weight: -1.0"):
-        balance(assignment, members, weights=weights(told.sparkSession, shared("even", -1)))
+        balance(assignment, members, weights=weights(weight_rows.sparkSession, shared("even", -1)))
     with pytest.raises(SettingsError, match="missing_weight"):
-        balance(assignment, members, weights=told, missing_weight=-1.0)
-    nobody_said = balance(assignment, members, weights=told, missing_weight=1.0)
+        balance(assignment, members, weights=weight_rows, missing_weight=-1.0)
+    nobody_said = balance(assignment, members, weights=weight_rows, missing_weight=1.0)
     assert {row.moved_weight for row in nobody_said.collect()} == {None}
 
 
 def test_validate_tells_weights_of_what_does_not_exist(fleet: tuple[DataFrame, ...]) -> None:
-    members, topics, told, _ = fleet
-    more = weights(told.sparkSession, [*shared("gone", 1), *of("hot", "hot", 1, 1, 1, 1, 1, 1, 5)])
-    result = validate(members, topics, weights=told.unionByName(more)).where(
+    members, topics, weight_rows, _ = fleet
+    more = weights(
+        weight_rows.sparkSession, [*shared("gone", 1), *of("hot", "hot", 1, 1, 1, 1, 1, 1, 5)]
+    )
+    result = validate(members, topics, weights=weight_rows.unionByName(more)).where(
         "problem = 'weight_of_unknown_partition'"
     )
     rows = {(r.group_id, r.topic, r.partition): r.detail for r in result.collect()}
@@ -180,7 +182,7 @@ def test_validate_tells_weights_of_what_does_not_exist(fleet: tuple[DataFrame, .
         ("hot", "hot", 6): "the topic has only 6 partitions; the weight is passed over",
     }
     by_partition = builders.topics(
-        told.sparkSession, [{"topic": "hot", "partition": p} for p in range(6)]
+        weight_rows.sparkSession, [{"topic": "hot", "partition": p} for p in range(6)]
     )
     again = validate(members, by_partition, weights=more).where("topic = 'hot'").collect()
     assert [r.partition for r in again if r.problem == "weight_of_unknown_partition"] == [6]
@@ -209,8 +211,8 @@ def test_topics_kept_together_go_to_one_member(spark: SparkSession) -> None:
         [{"group_id": "g", "member_id": m, "topics": ["orders", "paid"]} for m in ("a", "b")],
     )
     topics = builders.topics(spark, {"orders": 4, "paid": 3})
-    told = weights(spark, [*of("g", "orders", 9, 1, 1, 1), *of("g", "paid", 1, 5, 2)])
-    plan = plan_by_weight(members, topics, told, together={"orders": "o", "paid": "o"})
+    weight_rows = weights(spark, [*of("g", "orders", 9, 1, 1, 1), *of("g", "paid", 1, 5, 2)])
+    plan = plan_by_weight(members, topics, weight_rows, together={"orders": "o", "paid": "o"})
     owner = {(r.topic, r.partition): r.member_id for r in plan.assignment.collect()}
     assert len(owner) == 7
     assert all(owner["orders", p] == owner["paid", p] for p in range(3))
@@ -219,7 +221,7 @@ def test_topics_kept_together_go_to_one_member(spark: SparkSession) -> None:
 
 
 def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]) -> None:
-    members, topics, told, owned = fleet
+    members, topics, weight_rows, owned = fleet
     bad = weights(
         spark,
         [
@@ -247,20 +249,20 @@ def test_bad_input_is_one_line(spark: SparkSession, fleet: tuple[DataFrame, ...]
         "2 times",
     ):
         assert part in text
-    few = told.where("topic <> 'even' OR partition < 2")
+    few = weight_rows.where("topic <> 'even' OR partition < 2")
     with pytest.raises(InputError, match=r'group "even".*2 partitions.*even-2, even-3'):
         plan_by_weight(members, topics, few, owned)
     filled = plan_by_weight(members, topics, few, owned, missing_weight=1.0).verdicts
     assert filled.where("group_id = 'even' AND max_load = 2").count() == 1
     with pytest.raises(InputError, match=r"together: no member subscribes to all topics of 'x'"):
-        plan_by_weight(members, topics, told, together={"split": "x", "other": "x"})
+        plan_by_weight(members, topics, weight_rows, together={"split": "x", "other": "x"})
     with pytest.raises(SchemaError, match="column weight"):
-        plan_by_weight(members, topics, told.drop("weight"))
+        plan_by_weight(members, topics, weight_rows.drop("weight"))
     capacities = {0.0: "0.0", -1.0: "-3.0", 1e-80: r"2.9*7E-80", 1e80: "3.0E80"}
     for factor, shown in {**capacities, math.nan: "NaN", math.inf: "Infinity"}.items():
         small = members.withColumn("capacity", members.capacity * factor)
         with pytest.raises(InputError, match=f'column capacity: {shown} .*member_id="big"'):
-            plan_by_weight(small, topics, told)
+            plan_by_weight(small, topics, weight_rows)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ NOW = datetime(2026, 3, 1, 12, 0, 0)
 
 def offsets(spark: SparkSession, rows: list[tuple[Any, ...]], at: datetime) -> DataFrame:
     names = ("group_id", "topic", "partition", "begin_offset", "end_offset", "committed_offset")
-    given = [{**dict(zip(names, row, strict=True)), "as_of": at} for row in rows]
-    return builders.table(spark, OFFSETS, given)
+    offset_rows = [{**dict(zip(names, row, strict=True)), "as_of": at} for row in rows]
+    return builders.table(spark, OFFSETS, offset_rows)
 
 
 def test_lag_and_rate_in_one_unit(spark: SparkSession) -> None:

@@ -282,5 +282,5 @@ def test_assign_predicts_sticky_after_a_member_left(
     for row in assign(members, *states_before[1:]).collect():
         result[row.member_id].append((row.topic, row.partition))
     states = changes[name].states.values()
-    given = {s.member_id: s.assignment for s in states if s.group_id == "rounds-sticky"}
-    assert {member: sorted(held) for member, held in result.items()} == given
+    assignments = {s.member_id: s.assignment for s in states if s.group_id == "rounds-sticky"}
+    assert {member: sorted(held) for member, held in result.items()} == assignments

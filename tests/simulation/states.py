@@ -17,11 +17,11 @@ def check_states(groups: list[Group], naming: Naming) -> tuple[list[str], int]:
     for place in range(max((len(group.events) for group in groups), default=0)):
         step = take_step(groups, place, naming)
         problems += [row["problem"] for row in step.happened if row.get("problem")]
-        told = {(row["cluster_id"], row["group_id"]): row for row in step.happened}
+        simulated = {(row["cluster_id"], row["group_id"]): row for row in step.happened}
         withheld = _unsettled(step.happened, step.place, step.rows)
         for group in groups:
             key = (group.cluster_id, group.group_id)
-            row = told.get(key, {})
+            row = simulated.get(key, {})
             # What Kafka's client does when claims mislead it is held beside the client itself.
             if row.get("rebalance") and row.get("verdict") is None and key not in withheld:
                 rebalanced += 1

@@ -3,7 +3,7 @@
 from pyspark.sql import Row
 
 from tests import builders
-from tests.simulation.test_simulate import Told, e
+from tests.simulation.test_simulate import Simulated, e
 
 _BOTH, _ONE = ["cooperative-sticky", "range"], ["cooperative-sticky"]
 _CHANGES = [("C0", _BOTH), ("C1", _BOTH), ("C0", _ONE), ("C1", _ONE)]
@@ -32,17 +32,17 @@ EVENTS = [
 ]
 
 
-def _of(told: Told, name: str) -> dict[tuple[int, int], list[Row]]:
+def _of(simulated: Simulated, name: str) -> dict[tuple[int, int], list[Row]]:
     """By the number of the change, from 1, and stage."""
     return {
         (event + 1, stage): rows
-        for (group, event, stage), rows in told.items()
+        for (group, event, stage), rows in simulated.items()
         if group == name and event < len(_CHANGES)
     }
 
 
-def test_static_members_rebalance_only_when_the_assignor_changes(told: Told) -> None:
-    of_group = _of(told, "bounced-static")
+def test_static_members_rebalance_only_when_the_assignor_changes(simulated: Simulated) -> None:
+    of_group = _of(simulated, "bounced-static")
     assert sorted(of_group) == [(1, 2), (2, 2), (3, 2), (4, 2)]
     first = {key: (r[0].rebalance, r[0].assignor, r[0].protocol) for key, r in of_group.items()}
     assert first == {
@@ -57,8 +57,8 @@ def test_static_members_rebalance_only_when_the_assignor_changes(told: Told) -> 
     )
 
 
-def test_dynamic_members_rebalance_each_time(told: Told) -> None:
-    of_group = _of(told, "bounced-dynamic")
+def test_dynamic_members_rebalance_each_time(simulated: Simulated) -> None:
+    of_group = _of(simulated, "bounced-dynamic")
     assert sorted(of_group) == [(n, stage) for n in range(1, 5) for stage in (1, 2)]
     assert all(rows[0].rebalance for rows in of_group.values())
     chosen = {key: (rows[0].assignor, rows[0].protocol) for key, rows in of_group.items()}

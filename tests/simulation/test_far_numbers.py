@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from kassign_spark.errors import InputError
 from kassign_spark.simulation.events import check_events
 from kassign_spark.simulation.timeouts import Timeouts
-from tests.simulation.test_simulate import Told, e, events_frame
+from tests.simulation.test_simulate import Simulated, e, events_frame
 
 _MOST = 2**31 - 1
 _AT = {"group_id": "far", "topics": ["far"]}
@@ -25,6 +25,6 @@ def test_the_number_of_an_event_has_32_bits(spark: SparkSession) -> None:
         check_events(events_frame(spark, rows), Timeouts())
 
 
-def test_a_group_goes_on_behind_the_last_generation(told: Told) -> None:
-    assigned = [row for row in told["far", 1, 1] if row.action == "assigned"]
+def test_a_group_goes_on_behind_the_last_generation(simulated: Simulated) -> None:
+    assigned = [row for row in simulated["far", 1, 1] if row.action == "assigned"]
     assert sorted(row.member_id for row in assigned) == ["C0", "C1", "C2"]

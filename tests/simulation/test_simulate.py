@@ -138,11 +138,11 @@ def _known(row: dict[str, Any]) -> list[str]:
     return [t for t in _TOPICS if re.fullmatch(row["topics_pattern"], t)]
 
 
-Told = dict[tuple[str, int, int], list[Row]]
+Simulated = dict[tuple[str, int, int], list[Row]]
 
 
-def outcome(told: Told, name: str, event: int = 0, stage: int = 1) -> tuple[Any, ...]:
-    rows = told[name, event, stage]
+def outcome(simulated: Simulated, name: str, event: int = 0, stage: int = 1) -> tuple[Any, ...]:
+    rows = simulated[name, event, stage]
     assert len({(r.rebalance, r.reason, r.noticed_within_ms) for r in rows}) == 1
     return rows[0].rebalance, rows[0].noticed_within_ms, max(r["round"] or 0 for r in rows)
 
@@ -171,10 +171,10 @@ def outcome(told: Told, name: str, event: int = 0, stage: int = 1) -> tuple[Any,
     ],
 )
 def test_what_starts_a_rebalance(
-    told: Told, name: str, rebalance: bool, noticed: int | None, rounds: int
+    simulated: Simulated, name: str, rebalance: bool, noticed: int | None, rounds: int
 ) -> None:
-    assert outcome(told, name) == (rebalance, noticed, rounds)
-    joined = told[name, 0, 1][0].joined_within_ms
+    assert outcome(simulated, name) == (rebalance, noticed, rounds)
+    joined = simulated[name, 0, 1][0].joined_within_ms
     assert joined == (_POLL if rebalance else None)
 
 
@@ -190,22 +190,26 @@ def test_what_starts_a_rebalance(
     ],
 )
 def test_a_restarted_member_comes_back(
-    told: Told, name: str, rebalance: bool, noticed: int | None, rounds: int
+    simulated: Simulated, name: str, rebalance: bool, noticed: int | None, rounds: int
 ) -> None:
-    assert outcome(told, name, stage=2) == (rebalance, noticed, rounds)
-    assert ((name, 0, 1) in told) == (name in ("restarts", "back-too-late"))
+    assert outcome(simulated, name, stage=2) == (rebalance, noticed, rounds)
+    assert ((name, 0, 1) in simulated) == (name in ("restarts", "back-too-late"))
 
 
-def test_topics_touch_their_subscribers_alone(told: Told) -> None:
-    grown = {name for (name, event, _), rows in told.items() if event == 10 and rows[0].rebalance}
+def test_topics_touch_their_subscribers_alone(simulated: Simulated) -> None:
+    grown = {
+        name for (name, event, _), rows in simulated.items() if event == 10 and rows[0].rebalance
+    }
     assert grown == set(SCENARIOS) - {"all-resubscribe", "by-pattern"}
-    assert outcome(told, "joins", 10)[:2] == (True, _METADATA)
+    assert outcome(simulated, "joins", 10)[:2] == (True, _METADATA)
     appeared = {
-        name for (name, event, _), rows in told.items() if event == 11 and rows[0].rebalance
+        name for (name, event, _), rows in simulated.items() if event == 11 and rows[0].rebalance
     }
     assert appeared == {"lists", "by-pattern"}
-    assert not any(rows[0].rebalance for (_, event, _), rows in told.items() if event == 12)
-    gone = {name for (name, event, _), rows in told.items() if event == 13 and rows[0].rebalance}
+    assert not any(rows[0].rebalance for (_, event, _), rows in simulated.items() if event == 12)
+    gone = {
+        name for (name, event, _), rows in simulated.items() if event == 13 and rows[0].rebalance
+    }
     assert gone == {"lists", "by-pattern"}
 
 
@@ -219,7 +223,7 @@ def held(rows: list[Row]) -> dict[str, set[tuple[str, int]]]:
 
 
 def test_each_event_meets_the_state_that_the_one_before_left(
-    told: Told, spark: SparkSession
+    simulated: Simulated, spark: SparkSession
 ) -> None:
     """The final state of groups whose assignor knows nothing of the past is what Kafka gives."""
     joined = ["C0", "C1", "C2", "C9"]
@@ -245,24 +249,24 @@ def test_each_event_meets_the_state_that_the_one_before_left(
             )
         [answer] = oracle.assign(spark, [group])
         assert isinstance(answer, dict)
-        result = held(told[name, 10, 1])
+        result = held(simulated[name, 10, 1])
         assert {m: sorted(result[m]) for m in members} == oracle.as_sets(answer), name
-    sticky = held(told["joins", 10, 1])
+    sticky = held(simulated["joins", 10, 1])
     assert {m: len(tps) for m, tps in sticky.items()} == dict(
         zip(joined, [3, 2, 2, 2], strict=True)
     )
-    before = held(told["joins", 0, 1])
+    before = held(simulated["joins", 0, 1])
     assert all(before[m] <= sticky[m] for m in joined)
 
 
-def test_what_a_member_had_that_goes_is_told(told: Told) -> None:
+def test_what_a_member_had_that_goes_is_told(simulated: Simulated) -> None:
     for name, action in {"leaves": "revoked", "crashes": "lost", "too-late-static": "lost"}.items():
-        gone = [r for r in told[name, 0, 1] if r["round"] == 0]
+        gone = [r for r in simulated[name, 0, 1] if r["round"] == 0]
         assert {r.member_id for r in gone} == {"C1"}
         assert {r.action for r in gone} == {action}
         assert len(gone) == 2
-    assert {r.reason for r in told["refused", 0, 1]} == {
+    assert {r.reason for r in simulated["refused", 0, 1]} == {
         "the member is refused: no assignor is on every list (INCONSISTENT_GROUP_PROTOCOL)"
     }
     # The new id of a static member takes over, whatever comes then.
-    assert {r.member_id for r in told["back-in-time", 10, 1]} == {"C0", "C1-again", "C2"}
+    assert {r.member_id for r in simulated["back-in-time", 10, 1]} == {"C0", "C1-again", "C2"}

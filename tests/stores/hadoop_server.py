@@ -53,15 +53,15 @@ def run(folder: Path, what: str) -> None:
         yarn.start()
         settings = yarn.getConfig()
     # Not all that the cluster is set to: clients lack the classes of its daemons.
-    told = jvm.org.apache.hadoop.conf.Configuration(False)
-    told.set("fs.defaultFS", dfs.getURI().toString())
+    configuration = jvm.org.apache.hadoop.conf.Configuration(False)
+    configuration.set("fs.defaultFS", dfs.getURI().toString())
     for service in ("", ".scheduler", ".resource-tracker", ".admin", ".webapp"):
         name = f"yarn.resourcemanager{service}.address"
         if what == "yarn":
-            told.set(name, settings.get(name))
+            configuration.set(name, settings.get(name))
     for name in ("core-site.xml", "yarn-site.xml"):
         stream = jvm.java.io.FileOutputStream(str(folder / "conf" / name))
-        told.writeXml(stream)
+        configuration.writeXml(stream)
         stream.close()
     address = dfs.getConfiguration(0).get("dfs.namenode.http-address")
     print(dfs.getURI().toString(), f"http://{address}", flush=True)

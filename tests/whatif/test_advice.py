@@ -56,9 +56,9 @@ def _counted(groups: list[MixedGroup], assignors: list[str]) -> list[dict[str, i
     by_name = dict(zip((group.name for group in named), assignors, strict=True))
     table = table_of(named, by_name)
     batch, claims = read_batch(table)
-    told = claims.where(batch.subscribes(claims.member, claims.topic) & (claims.member >= 0))
+    real_claims = claims.where(batch.subscribes(claims.member, claims.topic) & (claims.member >= 0))
     numbers = np.array([KAFKAS.index(assignor) for assignor in assignors])
-    owner = assign_batch(batch, told, batch.generation, numbers).owner
+    owner = assign_batch(batch, real_claims, batch.generation, numbers).owner
     loads = np.bincount(owner, minlength=len(batch.member_group))
     result = {}
     for piece in compare_arrow(table):
@@ -136,9 +136,9 @@ def _owners(groups: list[MixedGroup], assignors: list[str]) -> list[dict[tuple[s
     named = [replace(group, name=f"{place:06d}") for place, group in enumerate(groups)]
     by_name = dict(zip((group.name for group in named), assignors, strict=True))
     batch, claims = read_batch(table_of(named, by_name))
-    told = claims.where(batch.subscribes(claims.member, claims.topic) & (claims.member >= 0))
+    real_claims = claims.where(batch.subscribes(claims.member, claims.topic) & (claims.member >= 0))
     numbers = np.array([KAFKAS.index(assignor) for assignor in assignors])
-    owner = assign_batch(batch, told, batch.generation, numbers).owner
+    owner = assign_batch(batch, real_claims, batch.generation, numbers).owner
     members, topics = batch.member_names.to_pylist(), batch.topic_names.to_pylist()
     result: list[dict[tuple[str, int], str]] = [{} for _ in named]
     for slot, member in enumerate(owner.tolist()):
@@ -205,10 +205,10 @@ def test_no_advice_is_missed_that_another_assignor_would_be() -> None:
         after = _counted([GROUPS[name] for name in names], [other] * len(names))
         for name, counted in zip(names, after, strict=True):
             gains = sum(BEFORE[name][n] - counted[n] for n in ("max", "spread", "idle")) > 0
-            told = any(
+            is_advised = any(
                 r["change"] == "assignor" and r["assignor"] == other for r in BY_GROUP.get(name, [])
             )
-            assert gains == told, (name, other)
+            assert gains == is_advised, (name, other)
 
 
 def test_a_dense_part_is_advised_to_be_read_by_others() -> None:

@@ -119,9 +119,9 @@ def test_bad_input_is_refused_in_one_line(spark: SparkSession, tables: Tables) -
         ({"to": "classic", "assignor": "uniform"}, "unknown assignor 'uniform' of classic groups"),
         ({"max_size": 0}, "max_size is 0; it must be a whole number from 1 to 2147483647"),
     ]
-    for given, says in wrong:
+    for arguments, says in wrong:
         with pytest.raises(InputError) as error:
-            migrate(*tables, **given)
+            migrate(*tables, **arguments)
         assert str(error.value).startswith(says)
     orders = [
         ([("plain", "plain-7", 0)], '"plain-7" of group "plain": there is no such member'),
