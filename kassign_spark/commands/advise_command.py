@@ -64,13 +64,13 @@ def run(args: argparse.Namespace) -> Outcome:
         named = (
             fill_cluster_id(snapshot.members).groupBy(*GROUP_KEY).agg(F.max(of_new).alias("new"))
         )
-        counted = named.agg(
+        totals = named.agg(
             F.count(F.lit(1)).alias("groups"), F.count_if("new").alias("new")
         ).collect()[0]
     facts: Facts = {
         **named_arguments(args, "snapshot", "output", "group"),
-        "group_count": counted["groups"],
-        "consumer_group_count": counted["new"],
+        "group_count": totals["groups"],
+        "consumer_group_count": totals["new"],
         "advised_count": count,
         "restarting_count": restarting,
         "groups_not_shown": count - len(groups),
@@ -84,7 +84,7 @@ def _worst(advice: DataFrame, show: int) -> tuple[int, list[Facts]]:
     keyed = fill_cluster_id(advice)
     worst: list[str | Column] = [F.desc("spread_before"), F.desc("max_before"), *GROUP_KEY]
     is_first = (F.col("rank") == 1) & (F.col("gain") > 0)
-    firsts, counted = materialize(keyed.where(is_first), {"groups": F.count(F.lit(1))})
+    firsts, totals = materialize(keyed.where(is_first), {"groups": F.count(F.lit(1))})
     names = firsts.orderBy(*worst).limit(show).select(*GROUP_KEY)
     rows = keyed.join(F.broadcast(names), on=list(GROUP_KEY), how="left_semi")
     listed = [row.asDict(recursive=True) for row in rows.orderBy(*worst, "rank").collect()]
@@ -99,7 +99,7 @@ def _worst(advice: DataFrame, show: int) -> tuple[int, list[Facts]]:
                 "changes": [{n: v for n, v in row.items() if n not in about} for row in changes],
             }
         )
-    return counted["groups"], groups
+    return totals["groups"], groups
 
 
 def _lines(facts: Facts) -> list[str]:

@@ -88,16 +88,16 @@ def run(args: argparse.Namespace) -> Outcome:
         checked = check_settings(spark.createDataFrame(files.rows, CLIENT_COLUMNS))
         unknown = spark.createDataFrame(files.unknown, FINDING_COLUMNS)
         counts = {severity: F.count_if(F.col("severity") == severity) for severity in SEVERITIES}
-        findings, counted = materialize(checked.unionByName(unknown), counts)
+        findings, totals = materialize(checked.unionByName(unknown), counts)
         write_tables(spark, args, findings=findings)
         worst = place_in(SEVERITIES, "severity")
         shown = first_rows(findings, [worst, "client", "setting", "detail"], args.show)
     facts = {
         **named_arguments(args, "client_version", "output"),
         "client_count": len({row[0] for row in files.rows}),
-        **{f"{severity}_count": counted[severity] for severity in SEVERITIES},
+        **{f"{severity}_count": totals[severity] for severity in SEVERITIES},
         "misspelled_count": files.misspelled_count,
-        "findings_not_shown": sum(counted.values()) - len(shown),
+        "findings_not_shown": sum(totals.values()) - len(shown),
         "findings": shown,
         "files_without_settings": files.without_settings,
     }
@@ -166,12 +166,12 @@ def _unknown(keys: Sequence[Misspelled]) -> list[tuple[str, str]]:
 
 
 def _lines(facts: Facts) -> list[str]:
-    counted = ", ".join(
+    totals = ", ".join(
         f"{facts[f'{severity}_count']:,} {word}"
         for severity, word in ((REFUSED, REFUSED), (ADVICE, "advised against"), (UNKNOWN, UNKNOWN))
     )
     clients = plural(facts["client_count"], "client")
-    lines = [f"{clients} of version {facts['client_version']}: {counted}"]
+    lines = [f"{clients} of version {facts['client_version']}: {totals}"]
     lines += map(no_settings, facts["files_without_settings"])
     columns = ("severity", "client", "setting", "value", "detail")
     lines += lay_out_rows(facts["findings"], {name: name for name in columns})

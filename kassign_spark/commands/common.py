@@ -201,11 +201,11 @@ def misled_facts(paths: Paths, limit: int, *, cluster_id: bool) -> Facts:
     """Count and collect groups whose claims mislead Kafka's client; a query where there may be."""
     if paths.misled is None:
         return {"misled_count": 0, "misled": []}
-    misled, counted = materialize(
+    misled, totals = materialize(
         restore_cluster_id(paths.misled, cluster_id), {"groups": F.count(F.lit(1))}
     )
     shown = first_rows(misled, list(GROUP_KEY), limit)
-    return {"misled_count": counted["groups"], "misled": shown}
+    return {"misled_count": totals["groups"], "misled": shown}
 
 
 def misled_lines(facts: Facts) -> list[str]:

@@ -86,8 +86,8 @@ def run(args: argparse.Namespace) -> Outcome:
         of_brokers = coordinator_load(members, leaders, snapshot.owned, num_partitions=count)
         named = name_rule("group_id")
         sums = {"groups": F.count(F.lit(1)), "unnamed": F.expr(f"count_if({named.broken})")}
-        by_group, counted = materialize(of_groups, sums)
-        if counted["unnamed"]:
+        by_group, totals = materialize(of_groups, sums)
+        if totals["unnamed"]:
             refuse_problems([TableCheck(MEMBERS, conform(members, MEMBERS), [named])])
         load = materialize(of_brokers).frame
         write_tables(spark, args, coordinators=by_group, load=load)
@@ -96,10 +96,10 @@ def run(args: argparse.Namespace) -> Outcome:
         rows = first_rows(by_group, GROUP_KEY, args.show)
         facts = {
             **named_arguments(args, "snapshot", "output"),
-            "group_count": counted["groups"],
+            "group_count": totals["groups"],
             "brokers": first_rows(brokers, by, args.show) if knows_leaders else [],
             "hot_count": brokers.where("is_hot").count() if knows_leaders else 0,
-            "groups_not_shown": counted["groups"] - len(rows),
+            "groups_not_shown": totals["groups"] - len(rows),
             "groups": rows,
         }
     return Outcome(0, facts, _lines(facts))

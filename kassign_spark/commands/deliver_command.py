@@ -57,15 +57,15 @@ def run(args: argparse.Namespace) -> Outcome:
         for column, name in (("group_id", args.group), ("member_id", args.member)):
             if name is not None:
                 assigned = assigned.where(F.col(column) == name)
-        delivery, counted = materialize(deliver(assigned), {"members": F.count(F.lit(1))})
+        delivery, totals = materialize(deliver(assigned), {"members": F.count(F.lit(1))})
         # In CSV the same partitions are there as JSON.
         rows_to_write = delivery.drop("partitions") if args.format == "csv" else delivery
         write_tables(spark, args, delivery=rows_to_write)
         rows = first_rows(delivery.drop("partitions"), [*GROUP_KEY, "member_id"], args.show)
     facts = {
         **named_arguments(args, "plan", "output"),
-        "member_count": counted["members"],
-        "members_not_shown": counted["members"] - len(rows),
+        "member_count": totals["members"],
+        "members_not_shown": totals["members"] - len(rows),
         "members": [row | {name: json.loads(row[name]) for name in _TEXTS} for row in rows],
     }
     return Outcome(0, facts, _lines(facts))

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> Outcome:
         observed = _read_observed(spark, snapshot, args)
         by_assignor = {name: F.count_if(F.col("assignor") == name) for name in _ASSIGNORS}
         is_by_another = F.col("assignor") != F.col("own_assignor")
-        explained, counted = materialize(
+        explained, totals = materialize(
             explain(observed, *snapshot),
             {
                 "groups": F.count(F.lit(1)),
@@ -84,11 +84,11 @@ def run(args: argparse.Namespace) -> Outcome:
         groups = first_rows(explained, [*most, *GROUP_KEY], args.show)
     facts = {
         **named_arguments(args, "snapshot", "assigned", "output"),
-        "group_count": counted["groups"],
-        "explained_count": sum(counted[name] for name in _ASSIGNORS),
-        "by_another_count": counted["by_another"],
-        "by_assignor": {name: counted[name] for name in _ASSIGNORS},
-        "groups_not_shown": counted["groups"] - len(groups),
+        "group_count": totals["groups"],
+        "explained_count": sum(totals[name] for name in _ASSIGNORS),
+        "by_another_count": totals["by_another"],
+        "by_assignor": {name: totals[name] for name in _ASSIGNORS},
+        "groups_not_shown": totals["groups"] - len(groups),
         "groups": groups,
     }
     unexplained = facts["explained_count"] < facts["group_count"]

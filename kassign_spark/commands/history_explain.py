@@ -57,7 +57,7 @@ def ask(explained: DataFrame, show: int) -> tuple[DataFrame, Facts]:
         show: how many groups.
     """
     is_other = ~F.col("is_explained")
-    answers, counted = materialize(
+    answers, totals = materialize(
         explained,
         {
             "generation_count": F.count(F.lit(1)),
@@ -75,7 +75,7 @@ def ask(explained: DataFrame, show: int) -> tuple[DataFrame, Facts]:
     groups, count = materialize(by_group, {"group_count": F.count(F.lit(1))})
     worst = first_rows(groups, [F.col("generations").desc(), "group_id"], show)
     not_listed = count["group_count"] - len(worst)
-    return answers, {**counted, **count, "groups_not_shown": not_listed, "groups": worst}
+    return answers, {**totals, **count, "groups_not_shown": not_listed, "groups": worst}
 
 
 def lines(facts: Facts) -> list[str]:

@@ -88,8 +88,8 @@ def run(args: argparse.Namespace) -> Outcome:
         )
         counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
         is_noted = (F.col("verdict") == OK) & F.col("detail").isNotNull()
-        verdicts, counted = materialize(verdict_rows, {**counts, "noted": F.count_if(is_noted)})
-        noted = counted.pop("noted")
+        verdicts, totals = materialize(verdict_rows, {**counts, "noted": F.count_if(is_noted)})
+        noted = totals.pop("noted")
         write_tables(spark, args, assignment=assignment, verdicts=verdicts)
         order = place_in(WORST_FIRST, "verdict")
         odd = first_rows(
@@ -97,13 +97,13 @@ def run(args: argparse.Namespace) -> Outcome:
         )
     facts = {
         **named_arguments(args, "snapshot", "output"),
-        "group_count": sum(counted.values()),
-        **{f"{verdict}_count": counted[verdict] for verdict in _SAID},
+        "group_count": sum(totals.values()),
+        **{f"{verdict}_count": totals[verdict] for verdict in _SAID},
         "noted_count": noted,
-        "groups_not_shown": sum(counted.values()) - counted[OK] + noted - len(odd),
+        "groups_not_shown": sum(totals.values()) - totals[OK] + noted - len(odd),
         "groups": odd,
     }
-    failing = noted or any(counted[verdict] for verdict in (*FAILING, NEVER_SETTLES))
+    failing = noted or any(totals[verdict] for verdict in (*FAILING, NEVER_SETTLES))
     return Outcome(1 if failing else 0, facts, _lines(facts))
 
 

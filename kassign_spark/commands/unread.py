@@ -38,11 +38,11 @@ def unread_facts(unread: DataFrame | None, show: int) -> Facts:
     if unread is None:
         return {"unread_count": 0, "unread_not_shown": 0, "unread": []}
     sums = unread.groupBy("group_id", "kind", "reason").agg(F.sum("count").alias("count"))
-    unread_rows, counted = materialize(sums, {"rows": F.count(F.lit(1)), "records": F.sum("count")})
+    unread_rows, totals = materialize(sums, {"rows": F.count(F.lit(1)), "records": F.sum("count")})
     most = first_rows(unread_rows, [F.desc("count"), "group_id", "kind", "reason"], show)
     return {
-        "unread_count": counted["records"] or 0,
-        "unread_not_shown": counted["rows"] - len(most),
+        "unread_count": totals["records"] or 0,
+        "unread_not_shown": totals["rows"] - len(most),
         "unread": most,
     }
 

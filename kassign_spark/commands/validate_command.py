@@ -50,9 +50,9 @@ def run(args: argparse.Namespace) -> Outcome:
         snapshot = read_snapshot(args.snapshot, spark)
         weights = None if args.weights is None else read_given_table(spark, args.weights, WEIGHTS)
         problem_rows = validate(*snapshot, assignors=ASSIGNORS, weights=weights)
-        problems, counted = materialize(problem_rows, {"count": F.count(F.lit(1))})
+        problems, totals = materialize(problem_rows, {"count": F.count(F.lit(1))})
         write_tables(spark, args, problems=problems)
-        count = counted["count"]
+        count = totals["count"]
         rows = first_rows(problems, _ORDER, args.show) if count else []
     facts = {
         **named_arguments(args, "snapshot", "output"),

@@ -141,7 +141,7 @@ def unused_facts(
     """
     if weights is None or args.weights in (LAG, RATE):
         return {"unused_weight_count": 0, "unused_weights": []}
-    unused, counted = materialize(
+    unused, totals = materialize(
         unused_weights(weights, members, topics).drop("member_id"), {"rows": F.count(F.lit(1))}
     )
     order: list[str | Column] = [
@@ -150,8 +150,8 @@ def unused_facts(
         "topic",
         "partition",
     ]
-    shown = first_rows(unused, order, args.show) if counted["rows"] else []
-    return {"unused_weight_count": counted["rows"], "unused_weights": shown}
+    shown = first_rows(unused, order, args.show) if totals["rows"] else []
+    return {"unused_weight_count": totals["rows"], "unused_weights": shown}
 
 
 def unused_lines(facts: Facts) -> list[str]:

@@ -44,7 +44,7 @@ def topic_classes(eligible: Eligible) -> Classes:
     its different subscriptions do, not its members times its topics.
     """
     subscriptions = _subscriptions(eligible)
-    classes, counted = settle(
+    classes, totals = settle(
         _classes(subscriptions, eligible.topics), {"edges": F.sum("subscriber_count")}
     )
     members = eligible.groups.select(
@@ -59,7 +59,7 @@ def topic_classes(eligible: Eligible) -> Classes:
         .select(*EDGE_KEY, "supply")
     )
     topics = classes.select(*CLASS_KEY, F.inline("topics"))
-    return Classes(topics, members, edges, counted["edges"] or 0)
+    return Classes(topics, members, edges, totals["edges"] or 0)
 
 
 def _subscriptions(eligible: Eligible) -> DataFrame:

@@ -43,7 +43,7 @@ def split_by_racks(classes: Classes, eligible: Eligible) -> Classes:
         F.sort_array(F.collect_list("partition")).alias("partitions")
     )
     in_group = Window.partitionBy(*GROUP_KEY).orderBy("first")
-    split, counted = materialize(
+    split, totals = materialize(
         pieces.groupBy(*CLASS_KEY, "matched", "subscriber_count")
         .agg(
             F.min(F.struct("topic_number", F.col("partitions")[0])).alias("first"),
@@ -66,7 +66,7 @@ def split_by_racks(classes: Classes, eligible: Eligible) -> Classes:
         )
     )
     topics = split.select(*GROUP_KEY, F.col("number").alias("class"), F.inline("topics"))
-    return Classes(topics, classes.members, edges, counted["edges"] or 0)
+    return Classes(topics, classes.members, edges, totals["edges"] or 0)
 
 
 def _matching_racks() -> Column:

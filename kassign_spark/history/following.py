@@ -53,7 +53,7 @@ class FollowState(NamedTuple):
     last_offset: int
 
 
-def follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Table, FollowState]:
+def follow(state: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Table, FollowState]:
     """Go on with the log of one group, piece by piece where it is too much to be seen at once.
 
     A generation is reported when nothing that comes can change its row: the next one is there, or
@@ -61,25 +61,25 @@ def follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Ta
     passed by the clock of the log; of the new protocol, also its target has to be known.
 
     Args:
-        kept: the rows kept from earlier batches; None: there are none.
+        state: what earlier batches left; None: there was none.
         log: records of the group, all later than those before.
         targets: ``LOG_TARGETS`` of the group.
 
     Returns:
-        rows of ``REBALANCES``, and what to keep.
+        rows of ``REBALANCES``, and the state for the next batch.
     """
     rows = [ROWS.empty_table()]
-    for piece, computed in _pieces(kept, log, targets):
-        last_offset, kept = _follow(kept, piece, computed)
+    for piece, computed in _pieces(state, log, targets):
+        last_offset, state = _follow(state, piece, computed)
         rows.append(last_offset)
-    assert kept is not None
-    return pa.concat_tables(rows), kept
+    assert state is not None
+    return pa.concat_tables(rows), state
 
 
-def rest(kept: FollowState) -> pa.Table:
+def rest(state: FollowState) -> pa.Table:
     """Return the rows that waited, at the end of a log."""
-    rows = read_rebalances(kept.log, kept.before).rows
-    return rows.filter(pc.greater(rows["offset"], kept.last_offset))
+    rows = read_rebalances(state.log, state.before).rows
+    return rows.filter(pc.greater(rows["offset"], state.last_offset))
 
 
 def present_at_most(generations: pa.Table, members: pa.Table) -> pa.Table:
@@ -103,11 +103,11 @@ def present_at_most(generations: pa.Table, members: pa.Table) -> pa.Table:
 
 
 def _pieces(
-    kept: FollowState | None, log: Log, targets: pa.Table
+    state: FollowState | None, log: Log, targets: pa.Table
 ) -> Iterator[tuple[Log, pa.Table]]:
     members = log.log_members
-    if kept is not None:
-        members = pa.concat_tables([kept.log.log_members, members])
+    if state is not None:
+        members = pa.concat_tables([state.log.log_members, members])
     present = pc.sum(present_at_most(log.generations, members)["present"]).as_py() or 0
     count = -(-present // MOST_PRESENT)
     if count < 2:
@@ -125,11 +125,11 @@ def _between(table: pa.Table, begin: int, end: int | None) -> pa.Table:
     return since if end is None else since.filter(pc.less(since["offset"], end))
 
 
-def _follow(kept: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Table, FollowState]:
-    if kept is not None:
-        log = Log(*(pa.concat_tables(both) for both in zip(kept.log, log, strict=True)))
-        targets = pa.concat_tables([kept.targets, targets])
-    before, last_offset = (NOTHING, -1) if kept is None else (kept.before, kept.last_offset)
+def _follow(state: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Table, FollowState]:
+    if state is not None:
+        log = Log(*(pa.concat_tables(both) for both in zip(state.log, log, strict=True)))
+        targets = pa.concat_tables([state.targets, targets])
+    before, last_offset = (NOTHING, -1) if state is None else (state.before, state.last_offset)
     rebalances = read_rebalances(log, before)
     records = rebalances.view.records
     if not len(records.group):
@@ -218,8 +218,8 @@ def _commits(view: View, table: pa.Table, cut: int) -> pa.Table:
     runs = commits.topic[order], commits.partition[order], record[order]
     ends, begins = run_ends(*runs), ~repeats(*runs)
     one_before = np.append(ends[1:], False)[: len(order)]
-    kept = ends | ((begins | one_before) & inside)
-    return table.filter(pa.array(np.isin(longs(table["offset"]), commits.offset[order[kept]])))
+    state = ends | ((begins | one_before) & inside)
+    return table.filter(pa.array(np.isin(longs(table["offset"]), commits.offset[order[state]])))
 
 
 def _owners(view: View, cut: int) -> pa.Table:

@@ -114,9 +114,9 @@ def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
     for number in pc.unique(piece):
         yield rebalances_arrow(_of(log, small["group_id"].filter(pc.equal(piece, number))))
     for group in large["group_id"]:
-        mine = targets.filter(pc.equal(targets["group_id"], group))
-        rows, kept = follow(None, _of(log, pa.array([group])), mine)
-        yield from (rows, rest(kept))
+        group_targets = targets.filter(pc.equal(targets["group_id"], group))
+        rows, follow_state = follow(None, _of(log, pa.array([group])), group_targets)
+        yield from (rows, rest(follow_state))
 
 
 def _of(log: Log, groups: pa.Array | pa.ChunkedArray, *, others: bool = False) -> Log:
@@ -126,14 +126,14 @@ def _of(log: Log, groups: pa.Array | pa.ChunkedArray, *, others: bool = False) -
     )
 
 
-def _follow(kept: FollowState | None, table: pa.Table) -> tuple[pa.Table, FollowState]:
+def _follow(follow_state: FollowState | None, table: pa.Table) -> tuple[pa.Table, FollowState]:
     decoded = decode_table(table)
-    rows, kept = follow(kept, Log(*decoded[:4]), decoded.log_targets)
-    return with_unread(rows, decoded.unread), kept
+    rows, follow_state = follow(follow_state, Log(*decoded[:4]), decoded.log_targets)
+    return with_unread(rows, decoded.unread), follow_state
 
 
-def _rest(kept: FollowState) -> pa.Table:
-    return with_unread(rest(kept), ARROW_SCHEMAS[EACH_UNREAD.name].empty_table())
+def _rest(follow_state: FollowState) -> pa.Table:
+    return with_unread(rest(follow_state), ARROW_SCHEMAS[EACH_UNREAD.name].empty_table())
 
 
 def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> Iterable[Any]:
@@ -145,16 +145,16 @@ def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> 
         for frame in frames
     ]
     table = pa.concat_tables(tables).sort_by([("partition", "ascending"), ("offset", "ascending")])
-    rows, kept = _follow(_from_bytes(state.get[0]) if state.exists else None, table)
-    state.update((_to_bytes(kept),))
+    rows, follow_state = _follow(_from_bytes(state.get[0]) if state.exists else None, table)
+    state.update((_to_bytes(follow_state),))
     if len(rows):
         yield rows.to_pandas()
 
 
-def _to_bytes(kept: FollowState) -> bytes:
+def _to_bytes(follow_state: FollowState) -> bytes:
     """Serialize the state: the last offset, then each table as an Arrow stream after its length."""
-    parts = [_HEAD.pack(kept.last_offset)]
-    for table in (*kept.log, kept.targets, *kept.before):
+    parts = [_HEAD.pack(follow_state.last_offset)]
+    for table in (*follow_state.log, follow_state.targets, *follow_state.before):
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         with pa.ipc.new_stream(sink, table.schema, options=options) as writer:

@@ -122,10 +122,10 @@ def run_or_refuse(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> 
         InputError: some row has a problem; lists groups.
     """
     problems = F.count_if(F.col("problem").isNotNull())
-    answers, counted = materialize(
+    answers, totals = materialize(
         run_in_tasks(table, kernel, schema, tasks), {"problems": problems}
     )
-    if counted["problems"]:
+    if totals["problems"]:
         wrong = answers.where("problem IS NOT NULL").select(*GROUP_KEY, "problem").distinct()
         rows = wrong.orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
         raise refused_groups([(row.group_id, row.problem) for row in rows])

@@ -61,10 +61,10 @@ def follow(plan: Plan, settings: Settings) -> FollowedPlan:
     planned = observed_rows(conform(plan.assignment, ASSIGNMENT))
     tasks = settings.batches or eligible.batches
     rows = run_in_tasks(fold(eligible).unionByName(planned), kernel, FOLLOWED, tasks)
-    rows_held, counted = materialize(rows, {"withholding": F.count_if(F.col("withheld_count") > 0)})
+    rows_held, totals = materialize(rows, {"withholding": F.count_if(F.col("withheld_count") > 0)})
     is_group = F.col("member_id").isNull()
     groups = rows_held.where(is_group).select(*GROUP_KEY, *OF_GROUPS)
-    if not counted["withholding"]:
+    if not totals["withholding"]:
         return FollowedPlan(groups, None, plan.assignment, eligible)
     withholding = groups.where(F.col("withheld_count") > 0).select(*GROUP_KEY)
     final = _final(plan, rows_held.where(~is_group), withholding)
@@ -104,5 +104,5 @@ def member_loads(final: DataFrame, members: DataFrame, owned: DataFrame | None) 
         sides.append(claims.selectExpr(*key, "1 as before"))
     before = "cast(null as bigint)" if owned is None else "count(before)"
     columns = (f"{before} as before", "count(after) as after", "count(is_present) = 0 as has_left")
-    counted = union_by_name(sides, allow_missing=True).groupBy(*key).agg(*map(F.expr, columns))
-    return counted.where("not has_left or before > 0")
+    totals = union_by_name(sides, allow_missing=True).groupBy(*key).agg(*map(F.expr, columns))
+    return totals.where("not has_left or before > 0")

@@ -68,15 +68,15 @@ def collect_past(spark: SparkSession, folder: str) -> Past:
     if has_table(spark, folder, STORMS.name):
         storms = conform(read_table(spark, folder, STORMS), STORMS)
     history = history.where(F.col("reason") != FIRST).select(*_AT_ALL)
-    kept, counted = materialize(history, {"all": F.count(F.lit(1)), "last": F.max(_day("at"))})
+    kept, totals = materialize(history, {"all": F.count(F.lit(1)), "last": F.max(_day("at"))})
     groups, counts = materialize(_measure_groups(kept, storms), {"groups": F.count(F.lit(1))})
     worst = groups.orderBy(F.col("rebalances").desc(), "group_id").limit(MAX_LISTED).collect()
     names = [row.group_id for row in worst[:MAX_TIMELINES]]
     return Past(
-        rebalance_count=counted["all"],
+        rebalance_count=totals["all"],
         group_count=counts["groups"],
         storm_count=None if storms is None else storms.count(),
-        days=_days(kept, counted["last"]),
+        days=_days(kept, totals["last"]),
         groups=[
             {**row.asDict(), "name": printable(row.group_id), "mostly": _meaning(row.mostly)}
             for row in worst
@@ -112,11 +112,11 @@ def _days(history: DataFrame, last: int | None) -> Rows:
     if last is None:
         return []
     shown = history.where(_day("at") > last - MAX_DAYS)
-    counted = shown.groupBy(_day("at").alias("day"), "reason").count()
+    totals = shown.groupBy(_day("at").alias("day"), "reason").count()
     begin = datetime(1970, 1, 1, tzinfo=UTC)
     return [
         {**row.asDict(), "day": f"{begin + timedelta(days=row.day):%Y-%m-%d}"}
-        for row in counted.orderBy("day", "reason").collect()
+        for row in totals.orderBy("day", "reason").collect()
     ]
 
 

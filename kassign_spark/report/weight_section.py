@@ -75,12 +75,12 @@ def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
         )
         joined = known.join(before, on=list(GROUP_KEY), how="left")
         both = joined.withColumn("skew_before", F.expr("max_before / fair"))
-    groups_by_skew, counted = materialize(both, {"groups": F.count(F.lit(1))})
+    groups_by_skew, totals = materialize(both, {"groups": F.count(F.lit(1))})
     groups = _first(groups_by_skew, F.col("skew_after"), MAX_LISTED)
     chosen = _first(groups_by_skew, F.coalesce("skew_before", "skew_after"), MAX_CURVES)
     curves = _curves(plan, weighing, [(row["cluster_id"], row["group_id"]) for row in chosen])
     return FoundByWeight(
-        counted["groups"], [{**row, "name": group_name(row)} for row in groups], curves
+        totals["groups"], [{**row, "name": group_name(row)} for row in groups], curves
     )
 
 

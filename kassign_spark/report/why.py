@@ -71,35 +71,35 @@ def collect_why(eligible: Eligible, names: Sequence[GroupName]) -> dict[GroupNam
 def why_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Explain every group of a task (rows of ``rows.fold``): the columns of _REASONS."""
     for ranked in ranked_pieces(table):
-        groups = np.arange(ranked.known.batch.group_count)
+        groups = np.arange(ranked.facts.batch.group_count)
         reasons = [json.dumps(_why(ranked, group)) for group in groups.tolist()]
-        columns = group_columns(ranked.known.batch, groups)
+        columns = group_columns(ranked.facts.batch, groups)
         yield pa.table({**columns, "reasons": pa.array(reasons, pa.string())})
 
 
 def _why(ranked: Ranked, group: int) -> dict[str, Any]:
-    known, after = ranked.known, ranked.after
+    facts, after = ranked.facts, ranked.after
     rows = np.flatnonzero((ranked.group == group) & (ranked.gain > 0))
     advice = []
     for row in rows[np.argsort(ranked.rank[rows])].tolist():
         copy = int(ranked.copy[row])
-        detail = change_of(known, ranked.changes, copy, int(ranked.kind[row])).detail
+        detail = change_of(facts, ranked.changes, copy, int(ranked.kind[row])).detail
         numbers = (after.most, after.spread, after.moved, after.paused, after.rounds)
         advice.append([printable(detail), *(int(each[copy]) for each in numbers)])
     return {
-        "reason": printable(reason_of(known, group)),
-        "before": [int(known.before.most[group]), int(known.before.spread[group])],
+        "reason": printable(reason_of(facts, group)),
+        "before": [int(facts.before.most[group]), int(facts.before.spread[group])],
         "advice": advice,
-        **_drawing(known, group),
+        **_drawing(facts, group),
     }
 
 
-def _drawing(known: GroupFacts, group: int) -> dict[str, Any]:
+def _drawing(facts: GroupFacts, group: int) -> dict[str, Any]:
     """Sort members by what they can take, and classes: part by part, dense ones first."""
-    graph, levels = known.graph, known.levels
+    graph, levels = facts.graph, facts.levels
     members = np.flatnonzero(graph.group_of_member == group)
     classes = np.flatnonzero(graph.group_of_class == group)
-    dense_member, dense_class = _dense(known, members, classes)
+    dense_member, dense_class = _dense(facts, members, classes)
     order = (-graph.supply[classes], levels.level_of_class[classes], graph.part_of_class[classes])
     by_level = np.lexsort((classes, *order))
     classes, dense_class = classes[by_level], dense_class[by_level]
@@ -121,13 +121,13 @@ def _drawing(known: GroupFacts, group: int) -> dict[str, Any]:
     for number in turn[:MAX_ROWS]:
         first = kinds[number][0]
         digits = "".join(map(str, can_take[first, :MAX_CLASSES].tolist()))
-        ids = ids_of(known, members[kinds[number][:MAX_NAMES]])
+        ids = ids_of(facts, members[kinds[number][:MAX_NAMES]])
         is_dense = int(dense_member[first])
         rows.append([list(map(printable, ids)), len(kinds[number]), is_dense, digits])
     return {
         "rows": rows,
         "classes": [
-            _class(known, int(class_), int(is_dense))
+            _class(facts, int(class_), int(is_dense))
             for class_, is_dense in zip(classes[:MAX_CLASSES], dense_class, strict=False)
         ],
         "more_rows": max(0, len(kinds) - MAX_ROWS),
@@ -135,15 +135,15 @@ def _drawing(known: GroupFacts, group: int) -> dict[str, Any]:
     }
 
 
-def _class(known: GroupFacts, class_: int, is_dense: int) -> list[Any]:
-    topics = np.flatnonzero(known.graph.class_of_topic == class_)
-    names = list(map(printable, topics_of(known, topics[:MAX_NAMES])))
-    return [names, len(topics), int(known.graph.supply[class_]), is_dense]
+def _class(facts: GroupFacts, class_: int, is_dense: int) -> list[Any]:
+    topics = np.flatnonzero(facts.graph.class_of_topic == class_)
+    names = list(map(printable, topics_of(facts, topics[:MAX_NAMES])))
+    return [names, len(topics), int(facts.graph.supply[class_]), is_dense]
 
 
-def _dense(known: GroupFacts, members: Longs, classes: Longs) -> tuple[Flags, Flags]:
+def _dense(facts: GroupFacts, members: Longs, classes: Longs) -> tuple[Flags, Flags]:
     """Return the dense part: every level but the last one of its component."""
-    graph, levels = known.graph, known.levels
+    graph, levels = facts.graph, facts.levels
     part, level = graph.part_of_member[members], levels.level_of_member[members]
     last = np.zeros(int(part.max(initial=-1)) + 2, np.int64)
     np.maximum.at(last, part, level)

@@ -54,7 +54,7 @@ class Ranked(NamedTuple):
         misled: of groups in which Kafka's client is misled by claims, what it does.
     """
 
-    known: GroupFacts
+    facts: GroupFacts
     kind: Longs
     changes: Changes
     copy: Longs
@@ -71,7 +71,7 @@ def advise_arrow(table: pa.Table) -> Iterator[pa.Table]:
     """Advise the groups of a task (rows of ``rows.fold``): the columns of ``ADVICE``."""
     for ranked in ranked_pieces(table):
         groups = np.union1d(ranked.group, np.flatnonzero(ranked.restart_moved)).tolist()
-        reasons = {group: reason_of(ranked.known, group) for group in groups}
+        reasons = {group: reason_of(ranked.facts, group) for group in groups}
         for group in ranked.misled.keys() & reasons.keys():
             reasons[group] += f"; Kafka's own client does something else: {ranked.misled[group]}"
         yield _rows(ranked, reasons)
@@ -97,8 +97,8 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     before, owner = evaluate(batch, claims, assignor)
     subscribed = subscribed_of(batch)
     graph = class_graph(subscribed)
-    known = GroupFacts(batch, assignor, subscribed, graph, levels(graph), before)
-    kind, changes = candidates(known)
+    facts = GroupFacts(batch, assignor, subscribed, graph, levels(graph), before)
+    kind, changes = candidates(facts)
     after = _evaluate_all(batch, claims, changes)
     group = changes.group
     gain = (before.spread[group] - after.spread) + (before.idle[group] - after.idle)
@@ -117,10 +117,10 @@ def rank_changes(batch: Batch, claims: Claims) -> Ranked:
     nth[by_kind] = place_in_run(run[by_kind])
     useful = useful[nth < _MOST_OF_A_KIND]
     rank = place_in_run(group[useful]) + 1
-    columns = (known, kind[useful], changes, useful, group[useful], rank, gain[useful], after)
+    columns = (facts, kind[useful], changes, useful, group[useful], rank, gain[useful], after)
     misled = misled_groups(batch, claims, batch.generation, assignor)
     details = {group: detail for group, (_, detail) in misled.items()}
-    return Ranked(*columns, *_restart_moves(known, owner), details)
+    return Ranked(*columns, *_restart_moves(facts, owner), details)
 
 
 def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:
@@ -135,7 +135,7 @@ def _evaluate_all(batch: Batch, claims: Claims, changes: Changes) -> Evenness:
     return Evenness(*map(np.concatenate, zip(nothing, *parts, strict=True)))
 
 
-def _restart_moves(known: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
+def _restart_moves(facts: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
     """Restart the most loaded dynamic member of each group, from what its assignor has given.
 
     It leaves, and comes back under another id. One that has a ``group.instance.id`` would keep its
@@ -146,14 +146,14 @@ def _restart_moves(known: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
         nobody else reads some topic; and how many partitions move, when it leaves and when it comes
         back together.
     """
-    batch = known.batch
-    member = _choose_restarted(known)
+    batch = facts.batch
+    member = _choose_restarted(facts)
     moved = np.zeros(batch.group_count, np.int64)
     groups = np.flatnonzero(member >= 0)
     if not len(groups):
         return member, moved
     copies = np.arange(len(groups))
-    leaves = Changes(groups, known.assignor[groups], dropped=copies, dropped_member=member[groups])
+    leaves = Changes(groups, facts.assignor[groups], dropped=copies, dropped_member=member[groups])
     owner_claims = held_claims(batch, np.arange(len(owner)), owner)
     without, left_over, _ = apply_changes(batch, owner_claims, leaves)
     left, owner_meanwhile = evaluate(without, left_over, leaves.assignor)
@@ -167,14 +167,14 @@ def _restart_moves(known: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
     return member, moved
 
 
-def _choose_restarted(known: GroupFacts) -> Longs:
+def _choose_restarted(facts: GroupFacts) -> Longs:
     """Return the most loaded dynamic member of each group that can be spared; the first by name."""
-    batch = known.batch
+    batch = facts.batch
     readers = batch.subscribers
     alone = np.zeros(len(batch.member_group), bool)
     alone[readers.member[readers.first[readers.size == 1]]] = True
-    can = np.flatnonzero((batch.instance == 0) & (known.before.load > 0))
-    can = can[rows_by(batch.member_group[can], -known.before.load[can])]
+    can = np.flatnonzero((batch.instance == 0) & (facts.before.load > 0))
+    can = can[rows_by(batch.member_group[can], -facts.before.load[can])]
     groups, first = np.unique(batch.member_group[can], return_index=True)
     member = np.full(batch.group_count, -1)
     member[groups] = can[first]
@@ -193,13 +193,13 @@ def _part(batch: Batch, claims: Claims, groups: Flags) -> tuple[Batch, Claims]:
 
 def _rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
     """Name the changes, row by row: there are a few for each group."""
-    known, copy, after = ranked.known, ranked.copy, ranked.after
+    facts, copy, after = ranked.facts, ranked.copy, ranked.after
     described = [
-        change_of(known, ranked.changes, int(each), int(kind))
+        change_of(facts, ranked.changes, int(each), int(kind))
         for each, kind in zip(copy, ranked.kind, strict=True)
     ]
     return _table(
-        known,
+        facts,
         ranked.group,
         reasons,
         rank=ranked.rank,
@@ -218,19 +218,19 @@ def _rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
 
 def _restart_rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
     """Return the last row of each group in which a restart alone moves partitions."""
-    known, before = ranked.known, ranked.known.before
+    facts, before = ranked.facts, ranked.facts.before
     group = np.flatnonzero(ranked.restart_moved)
-    rows = np.bincount(ranked.group, minlength=known.batch.group_count)[group]
-    member_ids = ids_of(known, ranked.restarted[group])
+    rows = np.bincount(ranked.group, minlength=facts.batch.group_count)[group]
+    member_ids = ids_of(facts, ranked.restarted[group])
     moved = ranked.restart_moved[group]
     return _table(
-        known,
+        facts,
         group,
         reasons,
         rank=rows + 1,
         change=[KINDS[INSTANCE_ID]] * len(group),
         detail=[restart_of(*each) for each in zip(member_ids, moved.tolist(), strict=True)],
-        assignor=[KAFKAS[number] for number in known.assignor[group]],
+        assignor=[KAFKAS[number] for number in facts.assignor[group]],
         member_ids=[[each] for each in member_ids],
         max_after=before.most[group],
         spread_after=before.spread[group],
@@ -240,13 +240,13 @@ def _restart_rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
     )
 
 
-def _table(known: GroupFacts, group: Longs, reasons: dict[int, str], **columns: Any) -> pa.Table:
+def _table(facts: GroupFacts, group: Longs, reasons: dict[int, str], **columns: Any) -> pa.Table:
     """Return the columns of ``ADVICE`` for rows of these groups; null what is not given."""
-    before = known.before
+    before = facts.before
     columns |= {
         "max_before": before.most[group],
         "spread_before": before.spread[group],
         "idle_before": before.idle[group],
         "reason": [reasons[each] for each in group.tolist()],
     }
-    return with_nulls(ADVICE, group_columns(known.batch, group) | columns)
+    return with_nulls(ADVICE, group_columns(facts.batch, group) | columns)

@@ -27,30 +27,30 @@ class Described(NamedTuple):
     num_partitions: int | None = None
 
 
-def change_of(known: GroupFacts, changes: Changes, copy: int, kind: int) -> Described:
+def change_of(facts: GroupFacts, changes: Changes, copy: int, kind: int) -> Described:
     """Return what a change is."""
     group = int(changes.group[copy])
     if kind == ASSIGNOR:
-        old, new = KAFKAS[known.assignor[group]], KAFKAS[changes.assignor[copy]]
+        old, new = KAFKAS[facts.assignor[group]], KAFKAS[changes.assignor[copy]]
         return Described(f"use {new} instead of {old}")
     if kind == SUBSCRIPTION:
         of_copy = _of(changes.reads, copy)
-        members = ids_of(known, np.unique(changes.reading_member[of_copy]))
-        topics = topics_of(known, np.unique(changes.read_topic[of_copy]))
+        members = ids_of(facts, np.unique(changes.reading_member[of_copy]))
+        topics = topics_of(facts, np.unique(changes.read_topic[of_copy]))
         return Described(
             f"let {_list_names(members, 'member')} read {_list_names(topics, 'topic')} as well",
             members,
             topics,
         )
     if kind == CLIENT:
-        client, assignor = CLIENTS[known.batch.leading_client[group]], KAFKAS[known.assignor[group]]
+        client, assignor = CLIENTS[facts.batch.leading_client[group]], KAFKAS[facts.assignor[group]]
         return Described(f"let Java's client or franz-go lead, whose {assignor} is not {client}'s")
     if kind == MEMBERS:
-        return _other_number(known, changes, copy)
+        return _other_number(facts, changes, copy)
     (row,) = range(*_of(changes.grown, copy).indices(len(changes.grown)))
     topic, size = int(changes.grown_topic[row]), int(changes.grown_size[row])
-    names = topics_of(known, np.array([topic]))
-    old_size = int(known.batch.size[topic])
+    names = topics_of(facts, np.array([topic]))
+    old_size = int(facts.batch.size[topic])
     return Described(
         f"give {names[0]} {size:,} partitions instead of {old_size:,}",
         topics=names,
@@ -58,21 +58,21 @@ def change_of(known: GroupFacts, changes: Changes, copy: int, kind: int) -> Desc
     )
 
 
-def reason_of(known: GroupFacts, group: int) -> str:
+def reason_of(facts: GroupFacts, group: int) -> str:
     """Explain why a group is as it is without a change."""
-    batch, before = known.batch, known.before
+    batch, before = facts.batch, facts.before
     members = slice(*batch.first_member[group : group + 2].tolist())
     topics = slice(*batch.first_topic[group : group + 2].tolist())
-    height = known.levels.height_of_class[known.graph.class_of_topic[topics]]
+    height = facts.levels.height_of_class[facts.graph.class_of_topic[topics]]
     best, count = int(height.max(initial=0)), members.stop - members.start
     partitions, most = int(batch.size[topics].sum()), int(before.most[group])
     even = -(-partitions // count)
-    assignor = KAFKAS[known.assignor[group]]
+    assignor = KAFKAS[facts.assignor[group]]
     if best > even:
         dense = np.flatnonzero(height == best) + topics.start
-        readers = np.flatnonzero(known.levels.height_of_member[members] == best) + members.start
-        member_names = _list_names(ids_of(known, readers), "member")
-        topic_names = _list_names(topics_of(known, dense), "topic")
+        readers = np.flatnonzero(facts.levels.height_of_member[members] == best) + members.start
+        member_names = _list_names(ids_of(facts, readers), "member")
+        topic_names = _list_names(topics_of(facts, dense), "topic")
         partition_count = plural(int(batch.size[dense].sum()), "partition")
         reason = f"only {member_names} can read {topic_names} ({partition_count})"
         more = f", and {assignor} gives {most:,}" if most > best else ""
@@ -93,18 +93,18 @@ def restart_of(member_id: str, moved: int) -> str:
     )
 
 
-def _other_number(known: GroupFacts, changes: Changes, copy: int) -> Described:
+def _other_number(facts: GroupFacts, changes: Changes, copy: int) -> Described:
     group = int(changes.group[copy])
-    count = int(np.diff(known.batch.first_member)[group])
+    count = int(np.diff(facts.batch.first_member)[group])
     added = changes.added_like[_of(changes.added, copy)]
     if len(added):
-        like = ids_of(known, added[:1])
+        like = ids_of(facts, added[:1])
         number = count + len(added)
-        same = "" if known.batch.is_alike[group] else f", the new ones subscribed like {like[0]}"
+        same = "" if facts.batch.is_alike[group] else f", the new ones subscribed like {like[0]}"
         return Described(
             f"run {number:,} members instead of {count:,}{same}", like, member_count=number
         )
-    dropped = ids_of(known, np.sort(changes.dropped_member[_of(changes.dropped, copy)]))
+    dropped = ids_of(facts, np.sort(changes.dropped_member[_of(changes.dropped, copy)]))
     number = count - len(dropped)
     without = f", without {_list_names(dropped, 'member')}" if len(dropped) <= _NAMES_SHOWN else ""
     return Described(
@@ -119,15 +119,15 @@ def _of(copies: Longs, copy: int) -> slice:
     return slice(*np.searchsorted(copies, [copy, copy + 1]).tolist())
 
 
-def ids_of(known: GroupFacts, members: Longs) -> list[str]:
+def ids_of(facts: GroupFacts, members: Longs) -> list[str]:
     """Return the ids of members of the batch."""
-    return list(member_ids(known.batch, members).to_pylist())
+    return list(member_ids(facts.batch, members).to_pylist())
 
 
-def topics_of(known: GroupFacts, topics: Longs) -> list[str]:
+def topics_of(facts: GroupFacts, topics: Longs) -> list[str]:
     """Return the names of topics of the batch."""
-    codes = pa.array(known.batch.topic_name[topics] - 1)
-    return list(known.batch.topic_names.take(codes).to_pylist())
+    codes = pa.array(facts.batch.topic_name[topics] - 1)
+    return list(facts.batch.topic_names.take(codes).to_pylist())
 
 
 def _list_names(names: Sequence[str], noun: str) -> str:

@@ -38,7 +38,7 @@ class GroupFacts(NamedTuple):
     before: Evenness
 
 
-def candidates(known: GroupFacts) -> tuple[Longs, Changes]:
+def candidates(facts: GroupFacts) -> tuple[Longs, Changes]:
     """List the changes to try, and of each its kind."""
     # By kind.
     makers = (
@@ -48,56 +48,56 @@ def candidates(known: GroupFacts) -> tuple[Longs, Changes]:
         _more_partitions,
         _another_library,
     )
-    changes = [(kind, change) for kind, maker in enumerate(makers) for change in maker(known)]
+    changes = [(kind, change) for kind, maker in enumerate(makers) for change in maker(facts)]
     kinds = [np.full(len(change.group), kind) for kind, change in changes]
     return np.concatenate([NOTHING, *kinds]), together([change for _, change in changes])
 
 
-def _other_assignors(known: GroupFacts) -> list[Changes]:
-    has_partitions, changes = _partitions(known) > 0, []
+def _other_assignors(facts: GroupFacts) -> list[Changes]:
+    has_partitions, changes = _partitions(facts) > 0, []
     for number, assignor in enumerate(KAFKAS):
-        has_assignor = np.isin(known.batch.leading_client, [SEVERAL, *clients_with(assignor)])
-        groups = np.flatnonzero(has_partitions & has_assignor & (known.assignor != number))
+        has_assignor = np.isin(facts.batch.leading_client, [SEVERAL, *clients_with(assignor)])
+        groups = np.flatnonzero(has_partitions & has_assignor & (facts.assignor != number))
         changes.append(Changes(groups, np.full(len(groups), number)))
     return changes
 
 
-def _another_library(known: GroupFacts) -> list[Changes]:
+def _another_library(facts: GroupFacts) -> list[Changes]:
     """Return groups that another library than Java's leads, with the same assignor of Java's."""
-    groups = np.flatnonzero(known.batch.leading_client > CLIENTS.index(JAVA))
-    return [Changes(groups, known.assignor[groups], led_by_java=np.arange(len(groups)))]
+    groups = np.flatnonzero(facts.batch.leading_client > CLIENTS.index(JAVA))
+    return [Changes(groups, facts.assignor[groups], led_by_java=np.arange(len(groups)))]
 
 
-def _more_subscriptions(known: GroupFacts) -> list[Changes]:
+def _more_subscriptions(facts: GroupFacts) -> list[Changes]:
     """Let one member or all others read the dense part's largest topic, or all of them."""
-    batch, heights = known.batch, known.levels
-    topic_height = heights.height_of_class[known.graph.class_of_topic]
+    batch, heights = facts.batch, facts.levels
+    topic_height = heights.height_of_class[facts.graph.class_of_topic]
     top = np.zeros(batch.group_count, np.int64)
     np.maximum.at(top, batch.topic_group, topic_height)
     members = np.diff(batch.first_member)
-    even = -(-_partitions(known) // np.maximum(members, 1))
+    even = -(-_partitions(facts) // np.maximum(members, 1))
     is_uneven = top > even
     dense = np.flatnonzero(is_uneven[batch.topic_group] & (topic_height == top[batch.topic_group]))
     largest = _largest(batch, dense)
     group = batch.member_group
     others = np.flatnonzero(is_uneven[group] & (heights.height_of_member < top[group]))
-    others = others[rows_by(group[others], known.before.load[others])]
+    others = others[rows_by(group[others], facts.before.load[others])]
     first_of_group = others[place_in_run(group[others]) == 0]
     several = np.bincount(batch.topic_group[dense], minlength=batch.group_count) > 1
     more_than_one = np.bincount(group[others], minlength=batch.group_count) > 1
     no_restriction = np.ones(batch.group_count, bool)
     changes = [
-        _reading(known, first_of_group, largest, no_restriction),
-        _reading(known, first_of_group, dense, several),
-        _reading(known, others, largest, more_than_one),
-        _reading(known, others, dense, several & more_than_one),
+        _reading(facts, first_of_group, largest, no_restriction),
+        _reading(facts, first_of_group, dense, several),
+        _reading(facts, others, largest, more_than_one),
+        _reading(facts, others, dense, several & more_than_one),
     ]
-    return [*changes, _reading_everything(known, is_uneven, others, dense)]
+    return [*changes, _reading_everything(facts, is_uneven, others, dense)]
 
 
-def _reading(known: GroupFacts, members: Longs, topics: Longs, groups: Flags) -> Changes:
+def _reading(facts: GroupFacts, members: Longs, topics: Longs, groups: Flags) -> Changes:
     """Let each of these members read each of these topics of its group, in a copy per group."""
-    batch = known.batch
+    batch = facts.batch
     members = members[groups[batch.member_group[members]]]
     topics = topics[groups[batch.topic_group[topics]]]
     topic_count = np.bincount(batch.topic_group[topics], minlength=batch.group_count)
@@ -113,34 +113,34 @@ def _reading(known: GroupFacts, members: Longs, topics: Longs, groups: Flags) ->
     topic = topics[np.argsort(batch.topic_group[topics], kind="stable")]
     return Changes(
         chosen,
-        known.assignor[chosen],
+        facts.assignor[chosen],
         reads=np.repeat(place[of_member], counts),
         reading_member=np.repeat(members, counts),
         read_topic=topic[ranges(first[of_member], counts)],
     )
 
 
-def _reading_everything(known: GroupFacts, groups: Flags, others: Longs, dense: Longs) -> Changes:
+def _reading_everything(facts: GroupFacts, groups: Flags, others: Longs, dense: Longs) -> Changes:
     """Let all members read all topics of the group, if these are more than the dense ones."""
-    batch = known.batch
+    batch = facts.batch
     everybody = np.flatnonzero(groups[batch.member_group])
     topics = np.flatnonzero(groups[batch.topic_group])
     all_pairs = np.diff(batch.first_member) * np.diff(batch.first_topic)
     edges = np.bincount(batch.topic_group, batch.subscribers.size, batch.group_count)
     more = np.bincount(batch.member_group[others], minlength=batch.group_count)
     more *= np.bincount(batch.topic_group[dense], minlength=batch.group_count)
-    return _reading(known, everybody, topics, groups & (all_pairs - edges > more))
+    return _reading(facts, everybody, topics, groups & (all_pairs - edges > more))
 
 
-def _other_numbers_of_members(known: GroupFacts) -> list[Changes]:
+def _other_numbers_of_members(facts: GroupFacts) -> list[Changes]:
     """Add members like the most loaded one, or take away the least loaded ones."""
-    batch = known.batch
+    batch = facts.batch
     count = np.diff(batch.first_member)
-    partitions = _partitions(known)
+    partitions = _partitions(facts)
     group: list[int] = []
     counts: list[int] = []
     for number in np.flatnonzero((partitions > 0) & (count > 0)).tolist():
-        members, idle = int(count[number]), int(known.before.idle[number])
+        members, idle = int(count[number]), int(facts.before.idle[number])
         tried = set(numbers_to_try(members, int(partitions[number])))
         if not batch.is_alike[number]:
             tried = {n for n in tried if n > members}
@@ -149,7 +149,7 @@ def _other_numbers_of_members(known: GroupFacts) -> list[Changes]:
         group += [number] * len(tried)
         counts += sorted(tried)
     groups, numbers = np.array(group, np.int64), np.array(counts, np.int64)
-    by_load = rows_by(batch.member_group, known.before.load)
+    by_load = rows_by(batch.member_group, facts.before.load)
     more, fewer = numbers > count[groups], numbers < count[groups]
     adding, dropping = groups[more], groups[fewer]
     copies = (numbers - count[groups])[more]
@@ -158,13 +158,13 @@ def _other_numbers_of_members(known: GroupFacts) -> list[Changes]:
     return [
         Changes(
             adding,
-            known.assignor[adding],
+            facts.assignor[adding],
             added=np.repeat(np.arange(len(adding)), copies),
             added_like=np.repeat(most_loaded, copies),
         ),
         Changes(
             dropping,
-            known.assignor[dropping],
+            facts.assignor[dropping],
             dropped=np.repeat(np.arange(len(dropping)), drops),
             dropped_member=by_load[ranges(batch.first_member[:-1][dropping], drops)],
         ),
@@ -197,16 +197,16 @@ def numbers_to_try(members: int, partitions: int) -> list[int]:
     return sorted(int(n) for n in chosen if low <= n <= high and n != members)
 
 
-def _more_partitions(known: GroupFacts) -> list[Changes]:
+def _more_partitions(facts: GroupFacts) -> list[Changes]:
     """Grow a topic to a multiple of its readers, or all partitions to one of the members."""
-    batch, before = known.batch, known.before
+    batch, before = facts.batch, facts.before
     readers = batch.subscribers.size
     group = batch.topic_group
     to_multiple = (-batch.size) % readers
     can = np.flatnonzero((to_multiple > 0) & (before.spread[group] > 0))
     largest = _largest(batch, can)
     fewest = _largest(batch, np.flatnonzero((batch.size < readers) & (before.idle[group] > 0)))
-    missing = (-_partitions(known)) % np.maximum(np.diff(batch.first_member), 1)
+    missing = (-_partitions(facts)) % np.maximum(np.diff(batch.first_member), 1)
     is_whole = batch.is_alike & (missing > 0) & (before.spread > 0)
     whole = _largest(batch, np.flatnonzero(is_whole[group]))
     topics = np.concatenate((largest, fewest, whole))
@@ -222,7 +222,7 @@ def _more_partitions(known: GroupFacts) -> list[Changes]:
     return [
         Changes(
             of_group,
-            known.assignor[of_group],
+            facts.assignor[of_group],
             grown=np.arange(len(topics)),
             grown_topic=topics,
             grown_size=sizes,
@@ -237,7 +237,7 @@ def _largest(batch: Batch, topics: Longs) -> Longs:
     return largest
 
 
-def _partitions(known: GroupFacts) -> Longs:
+def _partitions(facts: GroupFacts) -> Longs:
     """Return partitions of each group."""
-    count = np.bincount(known.batch.topic_group, known.batch.size, known.batch.group_count)
+    count = np.bincount(facts.batch.topic_group, facts.batch.size, facts.batch.group_count)
     return count.astype(np.int64)
