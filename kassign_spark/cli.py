@@ -74,8 +74,8 @@ def _outcome(args: argparse.Namespace) -> "Outcome | int":
     return outcome if number is None else _report_interrupt(number)
 
 
-def _parser(named: Collection[str] = COMMANDS) -> Parser:
-    """Return the parser of the commands that are named; without any, one that lists all."""
+def _parser(names: Collection[str] = COMMANDS) -> Parser:
+    """Return the parser of the commands of these names; without any, one that lists all."""
     parser = Parser(
         prog="kassign-spark",
         description="Plan and check the partition assignments of Kafka consumer groups, for whole\n"
@@ -86,9 +86,9 @@ def _parser(named: Collection[str] = COMMANDS) -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
-    for command in named:
+    for command in names:
         add_command(commands, command)
-    for command in () if named else COMMANDS:
+    for command in () if names else COMMANDS:
         commands.add_parser(command, help=COMMANDS[command])
     return parser
 

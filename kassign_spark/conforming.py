@@ -198,15 +198,15 @@ def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
 
 def _hints(names: Iterable[str], table: Table) -> Iterable[str]:
     """Return which column each one may be that the table does not know."""
-    known = table.columns.names
+    columns = table.columns.names
     for name in names:
         plain = "".join(filter(str.isalnum, name.lower()))
-        alike = [each for each in known if plain in _OTHER_NAMES.get(each, "").split()]
-        if name in known:  # a client_id may be what is missing all the same: the member_id
+        alike = [each for each in columns if plain in _OTHER_NAMES.get(each, "").split()]
+        if name in columns:  # a client_id may be what is missing all the same: the member_id
             alike = [each for each in alike if not table.columns[each].nullable]
         else:
-            alike = [each for each in known if plain == each.replace("_", "")] + alike
-            alike += get_close_matches(name.lower(), known, n=1, cutoff=0.75)
+            alike = [each for each in columns if plain == each.replace("_", "")] + alike
+            alike += get_close_matches(name.lower(), columns, n=1, cutoff=0.75)
         if alike and alike[0] not in names:
             yield f"column {name} may be {alike[0]}: then name it so"
 

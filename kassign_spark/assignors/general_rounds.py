@@ -68,8 +68,8 @@ def assign_general(
     budget = Budget(settings.max_rounds, on_round)
     claims = _claims(eligible, classes)
     solved = _settle_counts(_edges(classes, claims), classes.edge_count, eligible, settings, budget)
-    named = name_partitions(settle(solved).frame, classes, claims, eligible.tasks)
-    return _mark_moving(named, eligible)
+    assigned = name_partitions(settle(solved).frame, classes, claims, eligible.tasks)
+    return _mark_moving(assigned, eligible)
 
 
 def _settle_counts(

@@ -31,9 +31,9 @@ KAFKAS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 """The assignors of Kafka's Java client, by number."""
 
 
-def assignors_of(batch: Batch, known: Sequence[str] = KAFKAS) -> Longs:
-    """Return the number of the assignor that each group's members name; -1: none that is known."""
-    number = {name: place for place, name in enumerate(known)}
+def assignors_of(batch: Batch, names: Sequence[str] = KAFKAS) -> Longs:
+    """Return the number of the assignor that each group's members name; -1: none of ``names``."""
+    number = {name: place for place, name in enumerate(names)}
     of_text = [-1, *(number.get(text, -1) for text in batch.texts.to_pylist())]
     assignor = np.full(batch.group_count, -1)
     assignor[batch.member_group] = np.array(of_text)[batch.assignor]

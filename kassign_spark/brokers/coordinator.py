@@ -154,14 +154,14 @@ def coordinator_load(
 
 def _coordinators(groups: DataFrame, leaders: DataFrame, num_partitions: int | None) -> DataFrame:
     led = leaders.where(F.col("topic") == OFFSETS_TOPIC)
-    counted = groups.distinct()
+    group_keys = groups.distinct()
     if num_partitions is None:
         counts = led.groupBy(CLUSTER_ID).agg((F.max("partition") + 1).alias("num_partitions"))
-        counted = counted.join(F.broadcast(counts), on=CLUSTER_ID, how="left")
+        group_keys = group_keys.join(F.broadcast(counts), on=CLUSTER_ID, how="left")
         partition = coordinator_partition(F.col("group_id"), F.col("num_partitions"))
     else:
         partition = coordinator_partition(F.col("group_id"), num_partitions)
-    placed = counted.select(*GROUP_KEY, partition.alias("coordinator_partition"))
+    placed = group_keys.select(*GROUP_KEY, partition.alias("coordinator_partition"))
     leader = F.when(F.col("leader") >= 0, F.col("leader").cast("int"))
     brokers = led.groupBy(
         CLUSTER_ID, F.col("partition").cast("int").alias("coordinator_partition")

@@ -61,10 +61,10 @@ def run(args: argparse.Namespace) -> Outcome:
         count, groups = _worst(advice, args.show)
         restarting = advice.where("restart_moved > 0").count()
         of_new = is_consumer_group() if "group_type" in snapshot.members.columns else F.lit(False)
-        named = (
+        advice_rows = (
             fill_cluster_id(snapshot.members).groupBy(*GROUP_KEY).agg(F.max(of_new).alias("new"))
         )
-        totals = named.agg(
+        totals = advice_rows.agg(
             F.count(F.lit(1)).alias("groups"), F.count_if("new").alias("new")
         ).collect()[0]
     facts: Facts = {

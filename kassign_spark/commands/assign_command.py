@@ -120,8 +120,8 @@ def _plan(
     if not written.columns:  # JSON lines without a line have no columns
         written = empty_table(spark, ASSIGNMENT, cluster_id=has_cluster_id(members))
     members = paths.without_patterns(members)
-    named = conform(members, MEMBERS).groupBy(*GROUP_KEY)
-    assignors = named.agg(F.min("assignor").alias("assignor"))
+    by_group = conform(members, MEMBERS).groupBy(*GROUP_KEY)
+    assignors = by_group.agg(F.min("assignor").alias("assignor"))
 
     withheld = _withholding(owned, members, assignors, args.assignor)
     broken_rules = plan_violations(written, members, topics, withheld)
@@ -133,9 +133,9 @@ def _plan(
             on=[*fields.columns, "rule"],
             how="left_anti",
         ).unionByName(hidden)
-    violation_rows, counted = materialize(broken_rules, {"count": F.count(F.lit(1))})
+    violation_rows, row_counts = materialize(broken_rules, {"count": F.count(F.lit(1))})
     broken = []
-    if counted["count"]:
+    if row_counts["count"]:
         write_to(folder, args, violations=violation_rows)
         broken = first_rows(violation_rows, [*GROUP_KEY, "rule", "topic", "partition"], args.show)
 
@@ -157,7 +157,7 @@ def _plan(
     return {
         **named_arguments(args, "snapshot", "output"),
         **{name: totals[name] for name in sums},
-        "violation_count": counted["count"],
+        "violation_count": row_counts["count"],
         "violations": broken,
         **misled_facts(paths, args.show, cluster_id=has_cluster_id(members)),
         "round_count": paths.rounds.total(),
@@ -204,8 +204,8 @@ def _path_counts(measured: DataFrame, paths: Paths, group_count: int) -> dict[st
     only = paths.only()
     if only is not None:
         return {only: group_count}
-    counted = measured.where("path IS NOT NULL").groupBy("path").count().collect()
-    return {row["path"]: row["count"] for row in sorted(counted)}
+    path_counts = measured.where("path IS NOT NULL").groupBy("path").count().collect()
+    return {row["path"]: row["count"] for row in sorted(path_counts)}
 
 
 def _assignments(

@@ -46,8 +46,8 @@ def only_group(snapshot: Snapshot, group: str | None, *, one: bool = False) -> S
     names: list[str] = []
     if has_cluster_id(members):
         is_of_group = is_of_group | (F.col("group_id") == group)
-        named = members.where(is_of_group).select(_name(members).alias("name")).distinct()
-        names = sorted(row.name for row in named.limit(20).collect())
+        groups = members.where(is_of_group).select(_name(members).alias("name")).distinct()
+        names = sorted(row.name for row in groups.limit(20).collect())
         if one and len(names) > 1:
             raise InputError(f"group {group!r} is in several clusters: name {' or '.join(names)}")
     if not names:

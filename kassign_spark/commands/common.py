@@ -122,9 +122,9 @@ def read_assigned(spark: SparkSession, *folders: str, cluster_id: bool = False) 
         InputError: a folder has neither table, or its rows have no meaning.
     """
     frames = [_read_assigned(spark, folder) for folder in folders]
-    named = cluster_id or any(has_cluster_id(frame) for frame in frames)
+    has_clusters = cluster_id or any(has_cluster_id(frame) for frame in frames)
     return [
-        frame if frame.columns else empty_table(spark, ASSIGNMENT, cluster_id=named)
+        frame if frame.columns else empty_table(spark, ASSIGNMENT, cluster_id=has_clusters)
         for frame in frames
     ]
 
@@ -175,8 +175,8 @@ def write_to(folder: str | None, args: argparse.Namespace, **tables: DataFrame) 
 
 def first_rows(frame: DataFrame, order: Sequence[str | Column], count: int) -> list[Facts]:
     """Collect the first rows by ``order``; names that the frame does not have are passed over."""
-    known = [by for by in order if not isinstance(by, str) or by in frame.columns]
-    return [row.asDict(recursive=True) for row in frame.orderBy(*known).limit(count).collect()]
+    keys = [by for by in order if not isinstance(by, str) or by in frame.columns]
+    return [row.asDict(recursive=True) for row in frame.orderBy(*keys).limit(count).collect()]
 
 
 def place_in(values: Iterable[str], column: str) -> Column:

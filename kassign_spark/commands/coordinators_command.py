@@ -84,11 +84,11 @@ def run(args: argparse.Namespace) -> Outcome:
         count = args.num_partitions or (None if knows_leaders else DEFAULT_OFFSETS_PARTITIONS)
         of_groups = coordinators(members, leaders, num_partitions=count)
         of_brokers = coordinator_load(members, leaders, snapshot.owned, num_partitions=count)
-        named = name_rule("group_id")
-        sums = {"groups": F.count(F.lit(1)), "unnamed": F.expr(f"count_if({named.broken})")}
+        rule = name_rule("group_id")
+        sums = {"groups": F.count(F.lit(1)), "unnamed": F.expr(f"count_if({rule.broken})")}
         by_group, totals = materialize(of_groups, sums)
         if totals["unnamed"]:
-            refuse_problems([TableCheck(MEMBERS, conform(members, MEMBERS), [named])])
+            refuse_problems([TableCheck(MEMBERS, conform(members, MEMBERS), [rule])])
         load = materialize(of_brokers).frame
         write_tables(spark, args, coordinators=by_group, load=load)
         brokers = load.where("coordinator IS NOT NULL")

@@ -152,12 +152,14 @@ def run(args: argparse.Namespace) -> Outcome:
         is_nobodys = is_unread & (F.col("group_id") == "")
         if args.follow:
             return history_follow.run(since.where(is_of_group | is_nobodys), args)
-        both, counted = materialize(
+        both, row_counts = materialize(
             since, {"rows": F.count_if(is_of_group & ~is_unread), "unread": F.count_if(is_unread)}
         )
-        unread = select_unread(both.where(is_of_group | is_nobodys)) if counted["unread"] else None
+        unread = (
+            select_unread(both.where(is_of_group | is_nobodys)) if row_counts["unread"] else None
+        )
         history = both.where(~is_unread).select(*REBALANCES.columns.names)
-        if args.group is not None and not counted["rows"]:
+        if args.group is not None and not row_counts["rows"]:
             names = history.select(F.col("group_id").alias("name"))
             refuse_unknown(names, [args.group], noun="group")
         history = history.where(is_of_group)

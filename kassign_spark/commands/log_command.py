@@ -112,6 +112,6 @@ def run(args: argparse.Namespace) -> Outcome:
         **named_arguments(args, "bootstrap_server", "save"),
         **dict(zip(("record_count", "partition_count", "first", "last"), totals, strict=True)),
     }
-    counted = " of ".join(counts(facts, "record", "partition"))
-    line = f"{counted}, {facts['first']} to {facts['last']}"
+    amounts = " of ".join(counts(facts, "record", "partition"))
+    line = f"{amounts}, {facts['first']} to {facts['last']}"
     return Outcome(0, facts, [line, *written(args.save, "the log is in", "records")])

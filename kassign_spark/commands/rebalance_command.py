@@ -154,11 +154,11 @@ def _hidden_facts(snapshot: Snapshot, limit: int, *, may_be: bool) -> Facts:
     members, topics, owned = snapshot
     if owned is None or not may_be:
         return {"hidden_count": 0, "hidden": []}
-    hidden, counted = materialize(
+    hidden, row_counts = materialize(
         hidden_claims(members, topics, owned), {"rows": F.count(F.lit(1))}
     )
     return {
-        "hidden_count": counted["rows"],
+        "hidden_count": row_counts["rows"],
         "hidden": first_rows(hidden, [*GROUP_KEY, "topic", "member_id"], limit),
     }
 
@@ -166,8 +166,8 @@ def _hidden_facts(snapshot: Snapshot, limit: int, *, may_be: bool) -> Facts:
 def _keep_answered(members: DataFrame, verdicts: DataFrame) -> DataFrame:
     """Return members of the groups whose leader answers in every round; the others wait for it."""
     failing = fill_cluster_id(verdicts).where(F.col("verdict").isin(*FAILING)).select(*GROUP_KEY)
-    named = fill_cluster_id(members).join(failing, on=list(GROUP_KEY), how="left_anti")
-    return restore_cluster_id(named, has_cluster_id(members))
+    others = fill_cluster_id(members).join(failing, on=list(GROUP_KEY), how="left_anti")
+    return restore_cluster_id(others, has_cluster_id(members))
 
 
 def _add_verdicts(summary: DataFrame, verdicts: DataFrame | None) -> DataFrame:
@@ -200,14 +200,14 @@ def _rounds(steps: DataFrame, shown: list[Facts], limit: int) -> list[Facts]:
     if not shown:
         return []
     names = [(row.get(CLUSTER_ID) or "", row["group_id"]) for row in shown]
-    counted = (
+    by_round = (
         fill_cluster_id(steps)
         .where(is_group_of(names))
         .groupBy(*GROUP_KEY, "round")
         .agg(*(F.count_if(F.col("action") == action).alias(action) for action in ACTIONS))
     )
     by_group: dict[tuple[str, str], list[Facts]] = {name: [] for name in names}
-    for row in sorted(counted.collect(), key=itemgetter("round")):
+    for row in sorted(by_round.collect(), key=itemgetter("round")):
         by_group[row["cluster_id"], row["group_id"]].append(
             {name: row[name] for name in ("round", *ACTIONS)}
         )

@@ -173,13 +173,13 @@ def _simulate(
     }
     of_both = {"rows": F.count(F.lit(1)), "unsettled": F.count_if(~F.col("settles"))}
     for name, (frame, order, sums) in tables.items():
-        table, counted = materialize(frame, of_both | sums)
+        table, row_counts = materialize(frame, of_both | sums)
         write_to(folder, args, **{name: table})
         rows = first_rows(table, order, args.show)
         facts[name] = rows
-        facts[f"{name}_not_shown"] = counted["rows"] - len(rows)
-        facts["unsettled_count"] += counted["unsettled"]
-        facts |= {name_of_sum: counted[name_of_sum] for name_of_sum in sums}
+        facts[f"{name}_not_shown"] = row_counts["rows"] - len(rows)
+        facts["unsettled_count"] += row_counts["unsettled"]
+        facts |= {name_of_sum: row_counts[name_of_sum] for name_of_sum in sums}
     return facts
 
 

@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> Outcome:
     with session_reading(args, f"reading {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
         touched_rows = touched_by(snapshot.members, snapshot.topics, args.topics)
-        touched, counted = materialize(touched_rows, {"rows": F.count(F.lit(1))})
+        touched, row_counts = materialize(touched_rows, {"rows": F.count(F.lit(1))})
         write_tables(spark, args, touched=touched)
         totals = _totals(touched)
         rows = first_rows(touched, [F.desc("reassigned_count"), *GROUP_KEY, "topic"], args.show)
@@ -71,8 +71,8 @@ def run(args: argparse.Namespace) -> Outcome:
         "topics": sorted(set(args.topics)),
         "output": args.output,
         **totals,
-        "row_count": counted["rows"],
-        "rows_not_shown": counted["rows"] - len(rows),
+        "row_count": row_counts["rows"],
+        "rows_not_shown": row_counts["rows"] - len(rows),
         "rows": rows,
     }
     return Outcome(0, facts, _lines(facts))

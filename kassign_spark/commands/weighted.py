@@ -80,8 +80,8 @@ def number(text: str) -> float:
 
 def inputs_of(args: argparse.Namespace) -> list[str]:
     """Return the folders that the arguments name."""
-    named = vars(args) | {"weights": None if args.weights in (LAG, RATE) else args.weights}
-    folders = map(named.get, ("plan", "snapshot", "weights", "before", "history"))
+    arguments = vars(args) | {"weights": None if args.weights in (LAG, RATE) else args.weights}
+    folders = map(arguments.get, ("plan", "snapshot", "weights", "before", "history"))
     return [folder for folder in folders if folder is not None]
 
 

@@ -174,12 +174,12 @@ class CoordinatedGroup:
         """
         before = self.topics
         self.topics = topics
-        named = self._subscribed()
-        rises = any(before.get(name) != topics.get(name) for name in named)
+        subscribed = self._subscribed()
+        rises = any(before.get(name) != topics.get(name) for name in subscribed)
         self.group_epoch += rises
         self.counts_as_differing &= not rises
-        known = {topic.key for topic in before.values()}
-        self.has_new_regex |= any(topic.key not in known for topic in topics.values())
+        topic_keys = {topic.key for topic in before.values()}
+        self.has_new_regex |= any(topic.key not in topic_keys for topic in topics.values())
         return rises
 
     def choice(self) -> str:
@@ -262,7 +262,7 @@ class CoordinatedGroup:
     def _changed(self, before: GroupMember, after: GroupMember, choice: str) -> bool:
         self.counts_as_differing = False
         rises = set(before.topics) != set(after.topics) or choice != self.choice()
-        named = self._subscribed()
+        subscribed = self._subscribed()
         if before.regex != after.regex:
             is_new = after.regex is not None and after.regex not in self.resolved
             self.has_new_regex |= is_new
@@ -270,7 +270,7 @@ class CoordinatedGroup:
         self.group_epoch += rises
         self._forget_regexes()
         # The hash of the subscribed topics is computed again when the next regex is resolved.
-        gone = (named - self._subscribed()) & self.topics.keys()
+        gone = (subscribed - self._subscribed()) & self.topics.keys()
         self.has_lost_topics |= bool(gone) and not rises
         return rises
 

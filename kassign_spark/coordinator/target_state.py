@@ -99,7 +99,7 @@ def lay_out(state: ConsumerGroupState) -> Layout:
     starts = np.concatenate(([0], np.cumsum(np.asarray(state.num_partitions, dtype=np.int64))))
     index = {topic: number for number, topic in enumerate(state.topics)}
     regexes = state.regexes or [None] * len(state.member_ids)
-    known: dict[tuple[frozenset[str], str | None], Ints] = {}
+    existing_of: dict[tuple[frozenset[str], str | None], Ints] = {}
     kinds: list[tuple[frozenset[str], str | None]] = []
     # Names that are one object, or equal, are gone through once.
     sets: dict[tuple[str, ...], frozenset[str]] = {}
@@ -109,12 +109,12 @@ def lay_out(state: ConsumerGroupState) -> Layout:
             sets[listed] = frozenset(listed)
         kind = sets[listed], regex or None
         kinds.append(kind)
-        if kind not in known:
+        if kind not in existing_of:
             subscribed = kind[0].union(state.resolved.get(regex, ()) if regex else ())
             existing = [index[name] for name in subscribed if name in index]
-            known[kind] = np.array(sorted(existing), dtype=np.int64)
-    is_homogeneous = not state.counts_as_differing and _is_homogeneous(list(known))
-    return Layout(starts, [known[kind] for kind in kinds], is_homogeneous)
+            existing_of[kind] = np.array(sorted(existing), dtype=np.int64)
+    is_homogeneous = not state.counts_as_differing and _is_homogeneous(list(existing_of))
+    return Layout(starts, [existing_of[kind] for kind in kinds], is_homogeneous)
 
 
 def _is_homogeneous(kinds: Sequence[tuple[frozenset[str], str | None]]) -> bool:

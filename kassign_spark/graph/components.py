@@ -182,11 +182,11 @@ def _components_by_graphframes(edges: DataFrame) -> DataFrame:
         # broadcastThreshold other than -1 would switch adaptive execution off for the session.
         components = graph.connectedComponents(algorithm="graphx", broadcastThreshold=-1)
         least = components.groupBy("component").agg(F.min("id").alias("least"))
-        named = components.join(least, on="component", how="inner").select(
+        labels = components.join(least, on="component", how="inner").select(
             "id", F.col("least").alias("component")
         )
         try:
-            return settle(named).frame
+            return settle(labels).frame
         finally:
             components.unpersist()
 

@@ -261,11 +261,13 @@ def _labels_in_rounds(vertices: DataFrame, edges: DataFrame, budget: Budget) -> 
 def _most_frequent(labels: DataFrame, edges: DataFrame, *, at: str, of: str) -> DataFrame:
     """Return the vertices ``at`` the ends of edges the label of most of the others' ends."""
     labels_of_neighbours = labels.select(F.col("id").alias(of), F.col("label").alias("theirs"))
-    counted = edges.join(labels_of_neighbours, on=of, how="inner").groupBy(at, "theirs").count()
+    label_counts = (
+        edges.join(labels_of_neighbours, on=of, how="inner").groupBy(at, "theirs").count()
+    )
     own = labels.select(F.col("id").alias(at), "label")
     choice = F.struct("count", F.col("theirs") == F.col("label"), -F.col("theirs"))
     taken = (
-        counted.join(own, on=at, how="inner")
+        label_counts.join(own, on=at, how="inner")
         .groupBy(at)
         .agg(F.max_by("theirs", choice).alias("new"))
     )

@@ -49,22 +49,24 @@ def inspect_inputs(
     Raises:
         InputError: values that have no meaning; lists every one.
     """
-    counted = count_inputs(inputs, known_assignors, both_types)
-    had_patterns = bool(counted.counts["patterns"])
+    input_counts = count_inputs(inputs, known_assignors, both_types)
+    had_patterns = bool(input_counts.counts["patterns"])
     if had_patterns:
-        has_unending = bool(counted.counts["unending"])
+        has_unending = bool(input_counts.counts["unending"])
         resolved = with_topics(inputs.members, inputs.topics, has_unending=has_unending)
         inputs = inputs._replace(members=materialize(resolved).frame)
-        counted = count_inputs(inputs, known_assignors, both_types)
-    counts = counted.counts
-    unknown = known_assignors is not None and not set(counted.assignors) <= set(known_assignors)
+        input_counts = count_inputs(inputs, known_assignors, both_types)
+    counts = input_counts.counts
+    unknown = known_assignors is not None and not set(input_counts.assignors) <= set(
+        known_assignors
+    )
     # A group whose members differ has no more topics than they name together.
     most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
     most_partitions = min(most_topics, counts["topics"]) * counts["most"]
     may_be_too_large = (
         counts["most_members"] > MEMBERS_OF_A_GROUP
         or min(most_partitions, counts["all_partitions"]) > PARTITIONS_OF_A_GROUP
-        # What a regex finds is not counted.
+        # What a regex finds is not input_counts.
         or (inputs.has_regexes and both_types and counts["all_partitions"] > PARTITIONS_OF_A_GROUP)
     )
     tables = ("members", "topics", "owned", "target")
@@ -73,7 +75,7 @@ def inspect_inputs(
         refuse_problems(input_checks(inputs, known_assignors, both_types=both_types))
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
-    if counted.is_small and work + counts["topics"] * counts["mean"] <= WORK_OF_ONE_TASK:
+    if input_counts.is_small and work + counts["topics"] * counts["mean"] <= WORK_OF_ONE_TASK:
         inputs = in_one_partition(inputs)
     is_twice = bool(counts["topics_twice"])
     is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
@@ -87,15 +89,15 @@ def inspect_inputs(
         most_edges=counts["most_edges"],
         tasks=tasks_for(work, inputs.members.sparkSession),
         one_list=not counts["differing"],
-        one_folds=counted.one_folds,
-        is_one_group=counts["groups"] == 1 and counted.estimated_bytes <= ONE_GROUP_BYTES,
+        one_folds=input_counts.one_folds,
+        is_one_group=counts["groups"] == 1 and input_counts.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
         has_missing_claims=bool(counts.get("missing_claims")),
         has_hidden_topics=bool(counts.get("hidden_topics")),
         had_patterns=had_patterns,
         has_clients=bool(counts["clients"]),
     )
-    return InputSummary(eligible, counted.assignors, bool(counts["consumer_groups"]))
+    return InputSummary(eligible, input_counts.assignors, bool(counts["consumer_groups"]))
 
 
 def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) -> DataFrame:

@@ -71,7 +71,7 @@ def split_by_racks(classes: Classes, eligible: Eligible) -> Classes:
 
 def _matching_racks() -> Column:
     """Return the class's racks in which a partition has a replica; all of them if none is known."""
-    known = "array_compact(coalesce(get(replica_racks, partition), cast(array() as array<string>)))"
+    racks = "array_compact(coalesce(get(replica_racks, partition), cast(array() as array<string>)))"
     return F.expr(
-        f"if(size({known}) = 0, class_racks, array_sort(array_intersect(class_racks, {known})))"
+        f"if(size({racks}) = 0, class_racks, array_sort(array_intersect(class_racks, {racks})))"
     )

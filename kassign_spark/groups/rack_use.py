@@ -78,9 +78,9 @@ def _fold_topic_racks(topics: DataFrame) -> DataFrame:
     """
     racks = "coalesce(replica_racks, cast(array() as array<array<string>>))"
     racks = f"slice({racks}, 1, num_partitions)"
-    named = "array_compact(coalesce(racks, cast(array() as array<string>)))"
-    set_of_each = f"racks -> array_sort(array_distinct({named}))"
-    known = "filter(sets, racks -> size(racks) > 0)"
+    racks_of_one = "array_compact(coalesce(racks, cast(array() as array<string>)))"
+    set_of_each = f"racks -> array_sort(array_distinct({racks_of_one}))"
+    nonempty = "filter(sets, racks -> size(racks) > 0)"
     is_same = "size(array_distinct(sets)) <= 1 and size(sets) = num_partitions"
     return (
         topics.withColumn("sets", F.expr(f"transform({racks}, {set_of_each})"))
@@ -90,6 +90,6 @@ def _fold_topic_racks(topics: DataFrame) -> DataFrame:
             "topic",
             "all_racks",
             f"({is_same}) or size(all_racks) = 0 as is_uniform",
-            f"aggregate({known}, all_racks, (a, b) -> array_intersect(a, b)) as common_racks",
+            f"aggregate({nonempty}, all_racks, (a, b) -> array_intersect(a, b)) as common_racks",
         )
     )

@@ -69,9 +69,9 @@ def read_racks(of_topics: pa.Array, size: Longs, member_racks: pa.Array) -> Rack
     bit[1 : _MOST + 1] = np.uint64(1) << np.arange(min(_MOST, len(bit) - 1), dtype=np.uint64)
     # Partitions that exist, of those of which racks are given.
     list_size = lengths(of_topics)
-    known = np.minimum(list_size, size)
-    slots = ranges(starts(size)[:-1], known)
-    placed = ranges(starts(list_size)[:-1], known)
+    rack_counts = np.minimum(list_size, size)
+    slots = ranges(starts(size)[:-1], rack_counts)
+    placed = ranges(starts(list_size)[:-1], rack_counts)
     first = starts(lengths(of_partitions))
     replica = ranges(first[placed], np.diff(first)[placed])
     slot_of = np.repeat(slots, np.diff(first)[placed])

@@ -128,6 +128,30 @@ def encode_together(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Names
     return Names(both.code[: len(one)], both.strings), both.code[len(one) :]
 
 
+def subscribe_alike(
+    group_of: Longs, lists: FlatLists, topic_of_list: Longs, group_count: int
+) -> tuple[Flags, Longs]:
+    """Return whether all lists of a group that are not null name the same topics.
+
+    Args:
+        group_of: of each row of ``lists``.
+        lists: of some members.
+        topic_of_list: of each text of ``lists``.
+        group_count: how many groups there are.
+
+    Returns:
+        whether they do, by group; and all keys of groups and their topics.
+    """
+    list_count = np.bincount(group_of[~lists.is_null], minlength=group_count)
+    of_list = np.unique(key(lists.row, topic_of_list))
+    topic_keys, times = np.unique(
+        key(group_of[of_list >> 32], of_list & 0xFFFF_FFFF), return_counts=True
+    )
+    alike = list_count > 0
+    alike[(topic_keys >> 32)[times < list_count[topic_keys >> 32]]] = False
+    return alike, topic_keys
+
+
 def _slots(
     partition: pa.ChunkedArray, kind: Longs, group: Longs, in_group: Flags, topic: Longs
 ) -> Longs:

@@ -83,13 +83,13 @@ def find_absences(view: View, table: pa.Table, turnover: Turnover) -> Absences:
     session = _milliseconds(table["session_timeout_ms"], defaults.session_timeout_ms)[rows] * 1000
     polls = _milliseconds(table["rebalance_timeout_ms"], defaults.max_poll_interval_ms)[rows] * 1000
     last, interval = _commits(view, left, left_at)
-    known = last >= 0
-    silence = np.where(known, np.maximum(view.records.at[left_at] - last, 0), -1)
+    has_commit = last >= 0
+    silence = np.where(has_commit, np.maximum(view.records.at[left_at] - last, 0), -1)
     # Who commits seldom is silent often: it has to be longer than usual.
-    unusual = known & (interval >= 0) & (silence > 2 * interval)
+    unusual = has_commit & (interval >= 0) & (silence > 2 * interval)
     slow = unusual & (silence >= polls)
     # A static member does not leave on closing, unless it is told to.
-    static = (view.present.instance[left] > 0) & ~(known & (silence < session))
+    static = (view.present.instance[left] > 0) & ~(has_commit & (silence < session))
     crashed = ~slow & (static | (unusual & (silence >= session)))
     kind = np.select(
         [slow, crashed],

@@ -45,13 +45,13 @@ def with_unread(rows: pa.Table, unread: pa.Table) -> pa.Table:
     is_torn = pc.or_(is_gap, pc.and_(torn, pc.equal(reason, FIRST)))
     rows = _with(rows, "reason", pc.if_else(is_gap, DAMAGED, reason))
     rows = _with(rows, "reason_detail", pc.if_else(is_torn, both, detail))
-    counted = (
+    damage_rows = (
         unread.group_by(["group_id", "kind", "reason"])
         .aggregate([("count", "sum")])
         .rename_columns(["group_id", *_UNREAD.columns.names])
     )
-    counted = _with(counted, "group_id", pc.fill_null(counted["group_id"], ""))
-    return pa.concat_tables([_fill_columns(rows), _fill_columns(counted)])
+    damage_rows = _with(damage_rows, "group_id", pc.fill_null(damage_rows["group_id"], ""))
+    return pa.concat_tables([_fill_columns(rows), _fill_columns(damage_rows)])
 
 
 def _between(rows: pa.Table, unread: pa.Table) -> Longs:

@@ -90,9 +90,9 @@ def _explain_records(sizes: pa.Table | None, records: pa.Table) -> pa.Table:
 
 def _sizes(topics: DataFrame) -> pa.Table:
     """Collect topics as ``explain_read.SIZES``."""
-    known = conform(topics, TOPICS)
+    topic_rows = conform(topics, TOPICS)
     broken = F.expr(any_broken(rules_of_topics(TOPICS)))
-    by_topic = known.groupBy("topic").agg(
+    by_topic = topic_rows.groupBy("topic").agg(
         F.max("num_partitions").alias("size"),
         F.max(F.to_json("replica_racks")).alias("racks"),
         F.bool_or(broken).alias("is_broken"),

@@ -181,13 +181,13 @@ def longs(column: pa.ChunkedArray, null: int = -1) -> Longs:
     return np.asarray(filled.to_numpy(), np.int64)
 
 
-def rows_at(known: tuple[Longs, Longs], group: Longs, offset: Longs) -> Longs:
-    """Return the ``known`` record at each group and offset; -1: none.
+def rows_at(rows: tuple[Longs, Longs], group: Longs, offset: Longs) -> Longs:
+    """Return the place among ``rows``, groups and offsets, of each group and offset; -1: none.
 
     All records of a group stand in one partition, so of each offset it has one.
     """
-    offsets = distinct(known[1])
-    keys = key(known[0], np.searchsorted(offsets, known[1]))
+    offsets = distinct(rows[1])
+    keys = key(rows[0], np.searchsorted(offsets, rows[1]))
     order = np.argsort(keys)
     place = find(keys[order], key(group, find(offsets, offset)))
     return np.append(order, -1)[place]

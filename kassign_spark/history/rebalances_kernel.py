@@ -184,7 +184,7 @@ def _rows(view: View, table: pa.Table, turnover: Turnover) -> pa.Table:
     heads = np.flatnonzero(records.is_head)
     size = len(records.group)
     earlier = np.append(records.head, -1)[records.previous[heads]]
-    known = earlier >= 0
+    has_earlier = earlier >= 0
     grown_at, grown = _grown_topics(view, turnover, moves)
     # What a static member's return changes is seen at the next generation.
     returned = np.bincount(
@@ -219,9 +219,9 @@ def _rows(view: View, table: pa.Table, turnover: Turnover) -> pa.Table:
         "group_id": view.group_names.take(records.group[heads]),
         "group_type": pc.if_else(pa.array(records.is_consumer[heads]), "consumer", "classic"),
         "generation": records.generation[heads],
-        "previous_generation": pa.array(records.generation[earlier], mask=~known),
+        "previous_generation": pa.array(records.generation[earlier], mask=~has_earlier),
         "at": pa.array(records.at[heads], TIME),
-        "previous_at": pa.array(records.at[earlier], TIME, mask=~known),
+        "previous_at": pa.array(records.at[earlier], TIME, mask=~has_earlier),
         "assignor": texts.take(records.assignor[heads]),
         "protocol": pa.array(_PROTOCOLS).take(pa.array(protocol[heads], mask=protocol[heads] < 0)),
         "member_count": records.member_count[heads],
@@ -246,7 +246,7 @@ def _rows(view: View, table: pa.Table, turnover: Turnover) -> pa.Table:
             waited.partition[heads], mask=waited.longest[heads] < 0
         ),
         "idle": np.maximum(records.member_count - moves.owners, 0)[heads],
-        "static_restarts": np.where(known, by_head[earlier], 0) + shown[heads],
+        "static_restarts": np.where(has_earlier, by_head[earlier], 0) + shown[heads],
         "session_timeout_ms": pa.array(timeouts[heads], mask=timeouts[heads] < 0),
         "subscription_count": subscriptions[heads],
         "offset": records.offset[heads],
@@ -256,9 +256,11 @@ def _rows(view: View, table: pa.Table, turnover: Turnover) -> pa.Table:
 
 def _protocols(view: View) -> Longs:
     """Return the protocol of each record as a place in ``_PROTOCOLS``; -1: not known."""
-    known = [-1, *(_KNOWN.get(name, -1) for name in view.texts.strings.to_pylist())]
+    numbers = [-1, *(_KNOWN.get(name, -1) for name in view.texts.strings.to_pylist())]
     return np.where(
-        view.records.is_consumer, _PROTOCOLS.index(CONSUMER), np.array(known)[view.records.assignor]
+        view.records.is_consumer,
+        _PROTOCOLS.index(CONSUMER),
+        np.array(numbers)[view.records.assignor],
     )
 
 

@@ -80,8 +80,8 @@ def storms(rebalances: DataFrame, *, within: str = "10m", at_least: int = 5) -> 
     check_workers(rebalances.sparkSession)
     kernel = partial(storms_arrow, within=round(seconds * 1e6), at_least=at_least)
     tasks = cores(rebalances.sparkSession)
-    known = conform(rebalances, c.REBALANCES)
-    return run_in_tasks(known, kernel, c.STORMS.columns, tasks, keys=("group_id",))
+    rebalance_rows = conform(rebalances, c.REBALANCES)
+    return run_in_tasks(rebalance_rows, kernel, c.STORMS.columns, tasks, keys=("group_id",))
 
 
 def storms_arrow(table: pa.Table, *, within: int, at_least: int) -> Iterator[pa.Table]:

@@ -226,11 +226,11 @@ def _assigned_in(
     owner_of = _identities(group, member, members)
     rows = np.flatnonzero(equals(table["role"], "assigned"))
     record_of_row = rows_at((records.group, records.offset), group[rows], offset[rows])
-    known = record_of_row >= 0
-    known[known] = (
-        ~records.is_consumer[record_of_row[known]] & records.is_head[record_of_row[known]]
+    is_head = record_of_row >= 0
+    is_head[is_head] = (
+        ~records.is_consumer[record_of_row[is_head]] & records.is_head[record_of_row[is_head]]
     )
-    rows, record_of_row = rows[known], record_of_row[known]
+    rows, record_of_row = rows[is_head], record_of_row[is_head]
 
     target = np.flatnonzero(equals(table["role"], "target"))
     span = rows_at((members.group[spans.row], spans.offset), group[target], offset[target])
@@ -239,13 +239,13 @@ def _assigned_in(
     row = np.concatenate((rows, np.repeat(target, count)))
     record = np.concatenate((record_of_row, ranges(spans.first[span], count)))
     in_era = np.searchsorted(records.group, before.group)
-    known = in_era < np.searchsorted(records.group, before.group, side="right")
+    in_log = in_era < np.searchsorted(records.group, before.group, side="right")
     return Assigned(
-        np.concatenate((record, np.full(int(known.sum()), -1))),
-        np.concatenate((records.era[record], records.era[in_era[known]])),
-        np.concatenate((topic[row], before.topic[known])),
-        np.concatenate((partition[row], before.partition[known])),
-        np.concatenate((owner_of[row], before.owner[known])),
+        np.concatenate((record, np.full(int(in_log.sum()), -1))),
+        np.concatenate((records.era[record], records.era[in_era[in_log]])),
+        np.concatenate((topic[row], before.topic[in_log])),
+        np.concatenate((partition[row], before.partition[in_log])),
+        np.concatenate((owner_of[row], before.owner[in_log])),
     )
 
 
@@ -254,8 +254,10 @@ def _identities(group: Longs, member: Longs, members: Members) -> Longs:
     static = np.flatnonzero(members.instance)
     if not len(static):
         return member
-    known, first = np.unique(key(members.group[static], members.member[static]), return_index=True)
-    place = find(known, key(group, member))
+    static_keys, first = np.unique(
+        key(members.group[static], members.member[static]), return_index=True
+    )
+    place = find(static_keys, key(group, member))
     return np.where(place >= 0, members.identity[static[first]][place], member)
 
 
@@ -264,10 +266,10 @@ def _select_committed(records: Records, table: pa.Table, group: Longs, topic: Lo
     rows = np.flatnonzero(~flags(table["is_tombstone"]))
     rows = rows[np.lexsort((offset[rows], group[rows]))]
     record = records.after(group[rows], offset[rows]) - 1
-    known = record >= np.searchsorted(records.group, group[rows])
+    has_record = record >= np.searchsorted(records.group, group[rows])
     return Committed(
         group[rows],
-        np.where(known, np.append(records.head, -1)[record], -1),
+        np.where(has_record, np.append(records.head, -1)[record], -1),
         topic[rows],
         longs(table["partition"])[rows],
         offset[rows],

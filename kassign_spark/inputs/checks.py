@@ -115,8 +115,8 @@ def vote_check(members: DataFrame) -> Check:
 
 def _duplicate_check(members: DataFrame) -> Check:
     problem = Problem("duplicate_member", "rows > 1", describe_duplicate("rows"))
-    named = members.where("member_id != '' and group_id != ''")
-    return Check(named, (*GROUP_KEY, "member_id"), [problem], {"rows": "count(*)"})
+    identified = members.where("member_id != '' and group_id != ''")
+    return Check(identified, (*GROUP_KEY, "member_id"), [problem], {"rows": "count(*)"})
 
 
 def describe_duplicate(rows: str, table: str = "members") -> str:

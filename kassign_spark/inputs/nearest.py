@@ -19,8 +19,8 @@ def refuse_unknown(names: DataFrame, given_names: Sequence[str], *, noun: str) -
         InputError: it names the first one that does not exist, and the nearest that are.
     """
     distinct = sorted(set(given_names))
-    known = names.where(F.col("name").isin(distinct)).distinct().limit(len(distinct)).collect()
-    unknown = sorted(set(distinct) - {row.name for row in known})
+    existing = names.where(F.col("name").isin(distinct)).distinct().limit(len(distinct)).collect()
+    unknown = sorted(set(distinct) - {row.name for row in existing})
     if not unknown:
         return
     nearest = _nearest(names, unknown[0])

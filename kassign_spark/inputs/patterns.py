@@ -78,14 +78,14 @@ def touched_groups(members: DataFrame, new_topics: DataFrame) -> DataFrame:
         SchemaError: columns are missing or of the wrong type, or only one table has cluster_id.
     """
     check_same_clusters([(MEMBERS, members), (NEW_TOPICS, new_topics)])
-    known = conform(members, MEMBERS)
+    conforming = conform(members, MEMBERS)
     topics = conform(new_topics, NEW_TOPICS).distinct()
-    by_pattern = known.where("topics_pattern IS NOT NULL")
+    by_pattern = conforming.where("topics_pattern IS NOT NULL")
     matching = match_topics(by_pattern.select(CLUSTER_ID, "topics_pattern"), topics)
     matched = by_pattern.join(F.broadcast(matching), on=_PATTERN_KEY, how="inner").select(
         *GROUP_KEY, "member_id", F.explode("matching").alias("topic"), F.lit(1).alias("by_pattern")
     )
-    listed = known.select(
+    listed = conforming.select(
         *GROUP_KEY, "member_id", F.explode("topics").alias("topic"), F.lit(0).alias("by_pattern")
     ).join(F.broadcast(topics), on=[CLUSTER_ID, "topic"], how="left_semi")
     touched = (

@@ -111,11 +111,11 @@ def _broken(table: Table, rule: Rule) -> Problem:
     shown = {name: sql_quoted(name) for name in ("group_id", "member_id", "topic")}
     if rule.column != "partition":
         shown["partition"] = "partition"
-    named = ", ".join(
+    columns = ", ".join(
         f"if({column} is null, '', concat(' {column}=', {value}))"
         for column, value in shown.items()
         if column in table.columns.names
     )
-    place = f"if(concat({named}) = '', '', concat(' (at', {named}, ')'))"
+    place = f"if(concat({columns}) = '', '', concat(' (at', {columns}, ')'))"
     about = f"table {table.name}, column {rule.column}: {{}}{{}}: {{}}"
     return Problem(rule.problem, rule.broken, sql_sentence(about, rule.value, place, rule.advice))

@@ -41,9 +41,9 @@ def match_regexes(members: DataFrame, topics: DataFrame) -> DataFrame:
     regexes = members.where("topics_regex IS NOT NULL").select(
         CLUSTER_ID, F.struct("group_id", "topics_regex").alias("asked"), nothing.alias("topic")
     )
-    named = topics.select(CLUSTER_ID, nothing.alias("asked"), "topic")
+    topic_rows = topics.select(CLUSTER_ID, nothing.alias("asked"), "topic")
     of_clusters = (
-        regexes.unionByName(named)
+        regexes.unionByName(topic_rows)
         .groupBy(CLUSTER_ID)
         .agg(F.collect_set("asked").alias("asked"), F.collect_set("topic").alias("names"))
         .where("size(names) > 0")

@@ -130,22 +130,22 @@ def _add_members(group: DescribedGroup, rows: list[Row], _: datetime) -> None:
     members: dict[str, Member] = {}
     for row in rows:
         member_id, member = row.cells["CONSUMER-ID"], _member(row)
-        known = members.setdefault(member_id, member)
-        if known is not member:
-            raise InputError(f"{row.where}: member {member_id!r} is in {known.where} too")
+        earlier = members.setdefault(member_id, member)
+        if earlier is not member:
+            raise InputError(f"{row.where}: member {member_id!r} is in {earlier.where} too")
     if group.members is None:
         group.members = members
         return
     _refuse_other_members(group.group_id, group.members, members)
     for member_id, member in members.items():
-        known = group.members[member_id]
+        earlier = group.members[member_id]
         same = ("group_instance_id", "epoch", "count", "assigned", "target")
         for name in same:
-            old, new = getattr(known, name), getattr(member, name)
+            old, new = getattr(earlier, name), getattr(member, name)
             if old is None:
-                setattr(known, name, new)
+                setattr(earlier, name, new)
             elif new is not None and old != new:
-                raise _disagreement(group.group_id, known.where, member.where, f"{member_id!r}")
+                raise _disagreement(group.group_id, earlier.where, member.where, f"{member_id!r}")
 
 
 def _member(row: Row) -> Member:

@@ -131,9 +131,9 @@ def _topics(
     groups: Sequence[DescribedGroup], described: dict[str, DescribedTopic] | None
 ) -> list[Row]:
     """Return the described topics, and of others what the groups' texts show."""
-    known = described or {}
+    topics = described or {}
     rows: dict[str, Row] = {}
-    for name, topic in known.items():
+    for name, topic in topics.items():
         has_id = topic.topic_id and _TOPIC_ID.fullmatch(topic.topic_id)
         rows[name] = (name, topic.num_partitions, None, topic.topic_id if has_id else None)
     counts: dict[str, int] = {}
@@ -177,12 +177,10 @@ def _notes(
             f"of {plural(len(unlisted), 'group')} there is no table of members: members without "
             "partitions, their order and group.instance.id are in one of --members --verbose"
         )
-    counted = len([row for row in tables.topics if row[1] not in (described or {})])
-    if counted:
+    count = len([row for row in tables.topics if row[1] not in (described or {})])
+    if count:
         source = "--topics does not have" if described is not None else "have, without --topics,"
-        notes.append(
-            f"{plural(counted, 'topic')} {source} the partitions that groups name, no more"
-        )
+        notes.append(f"{plural(count, 'topic')} {source} the partitions that groups name, no more")
     if tables.offsets:
         notes.append(
             "begin offsets are in no text: in the table offsets they are the committed ones"

@@ -188,14 +188,14 @@ def to_snapshot(tables: ClusterTables, spark: SparkSession) -> Snapshot:
 
     So are the columns and the table of the new protocol where no such group was read.
     """
-    named = any(row[0] is not None for row in tables.members + tables.topics)
+    has_clusters = any(row[0] is not None for row in tables.members + tables.topics)
     has_new = any(row[-1] is not None for row in tables.members)
 
     def frame(rows: Sequence[Row], schema: StructType) -> DataFrame:
         created = spark.createDataFrame(rows, schema)
         if not has_new:
             created = created.drop("topics_regex", "group_type")
-        return created if named else created.drop(CLUSTER_ID)
+        return created if has_clusters else created.drop(CLUSTER_ID)
 
     # What members can take, and who leads, is nothing that a cluster says.
     unknown = ("capacity", "is_leader", "client", *(() if tables.sent else SIGNS))

@@ -143,7 +143,7 @@ def _ends(
     progress: Callable[[str], None],
 ) -> tuple[dict[Partition, _Ends], dict[Partition, str]]:
     """Begin and end of all partitions of some topics, and the partitions that could not be read."""
-    known: dict[Partition, _Ends] = {}
+    ends_of: dict[Partition, _Ends] = {}
     pending = {(topic, p) for topic, numbers in partitions_of.items() for p in numbers}
     count, reasons = len(pending), dict.fromkeys(pending, "its topic no longer exists")
     for attempt in range(_ATTEMPTS):
@@ -160,14 +160,14 @@ def _ends(
                 begins, failed = _ask_for_offsets(admin, leader, batch, _EARLIEST)
                 ends, failed_later = _ask_for_offsets(admin, leader, sorted(begins), _LATEST)
                 now = datetime.now(UTC)
-                known |= {key: _Ends(begins[key], ends[key], now) for key in ends}
+                ends_of |= {key: _Ends(begins[key], ends[key], now) for key in ends}
                 for key, error in (failed | failed_later).items():
                     reasons[key] = str(error())
                     if not error.retriable:
                         pending.discard(key)
                 pending -= ends.keys()
-            progress(f"read offsets of {len(known)} of {count} partitions")
-    return known, {key: reasons[key] for key in sorted(reasons) if key not in known}
+            progress(f"read offsets of {len(ends_of)} of {count} partitions")
+    return ends_of, {key: reasons[key] for key in sorted(reasons) if key not in ends_of}
 
 
 def _group_by_leader(

@@ -37,9 +37,9 @@ def read_described_topics(text: Text) -> dict[str, DescribedTopic]:
         where = text.where(number)
         if match := _TOPIC.fullmatch(line):
             count = whole_number(match[3], f"{where}, PartitionCount", LARGEST_COUNT)
-            known = topics.setdefault(match[1], DescribedTopic(where, count, match[2], {}))
-            if known[1:3] != (count, match[2]):
-                raise InputError(f"{where}: topic {match[1]} differs from that of {known.where}")
+            earlier = topics.setdefault(match[1], DescribedTopic(where, count, match[2], {}))
+            if earlier[1:3] != (count, match[2]):
+                raise InputError(f"{where}: topic {match[1]} differs from that of {earlier.where}")
         elif match := _PARTITION.fullmatch(line):
             topic = topics.get(match[1])
             if topic is None:

@@ -48,14 +48,21 @@ def regexes(records: Records) -> list[Part]:
 def members(records: Records) -> list[Part]:
     """Return rows of ``log_members``: members as they joined or changed."""
     source, values = records.present.batch.values, records.values
-    named = ("group_instance_id", "rack_id", "client_id", "client_host", "topics_regex", "assignor")
+    columns = (
+        "group_instance_id",
+        "rack_id",
+        "client_id",
+        "client_host",
+        "topics_regex",
+        "assignor",
+    )
     return records.parts(
         log_schemas.LOG_MEMBERS,
         {"record": "member"},
         rebalance_timeout_ms=not_negative(values["rebalance_timeout_ms"]),
         session_timeout_ms=not_negative(values["session_timeout_ms"]),
         topics=lists_of_texts(source, items(values["topics"])),
-        **{name: texts(source, spans(values[name])) for name in named},
+        **{name: texts(source, spans(values[name])) for name in columns},
     )
 
 
@@ -94,6 +101,6 @@ def _owned_parts(records: Records, *roles: str, **generation: pa.Array) -> list[
     parts = []
     for role in roles:
         owned = items(values[role])
-        named = {"topic_id": ids(present.batch.values, spans(owned["topic_id"]))}
-        parts.append(expand_assigned(present.record, owned, named, role, **member))
+        topic_ids = {"topic_id": ids(present.batch.values, spans(owned["topic_id"]))}
+        parts.append(expand_assigned(present.record, owned, topic_ids, role, **member))
     return parts

@@ -88,16 +88,16 @@ def _pieces(table: pa.Table | pa.RecordBatch) -> list[pa.Table | pa.RecordBatch]
 def _decode(batch: RawRecords, *, owned: bool) -> list[pa.Table]:
     keys = Cursors(batch.keys, batch.keys.start, batch.keys.end)
     types = keys.number(2)
-    known = keys.wrong == FINE
+    has_key = keys.wrong == FINE
     unread = [
         UnreadMessages("unknown", None, NO_KEY, np.flatnonzero(batch.without_key)),
         UnreadMessages(
-            "unknown", None, REASONS[SHORT], np.flatnonzero(~known & ~batch.without_key)
+            "unknown", None, REASONS[SHORT], np.flatnonzero(~has_key & ~batch.without_key)
         ),
     ]
     parts: list[Part] = []
-    for number in distinct(types[known]):
-        rows = np.flatnonzero(known & (types == number))
+    for number in distinct(types[has_key]):
+        rows = np.flatnonzero(has_key & (types == number))
         if number not in KINDS:
             unread.append(_other(number, rows))
             continue

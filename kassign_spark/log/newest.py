@@ -66,7 +66,7 @@ def newest_state(
             need the column topic_id. Its ``cluster_id`` is that of the whole snapshot.
         consumer_groups: Whether groups of the new protocol are in it too; else they are left out.
     """
-    named = has_cluster_id(topics)
+    has_clusters = has_cluster_id(topics)
     topics = conform(topics, TOPICS)
     newest = materialize(_newest(records)).frame
     log = group_log(newest)
@@ -88,12 +88,12 @@ def newest_state(
     assigned = materialize(assignment.join(whole.select(_OF_MEMBER), _OF_MEMBER, "left_semi")).frame
 
     def table(frame: DataFrame, result: Table) -> DataFrame:
-        return to_result(frame.crossJoin(F.broadcast(cluster)), result, has_cluster_id=named)
+        return to_result(frame.crossJoin(F.broadcast(cluster)), result, has_cluster_id=has_clusters)
 
     of_new = () if consumer_groups else ("topics_regex", "group_type")
     snapshot = Snapshot(
         table(whole, MEMBERS).drop("capacity", *of_new),
-        to_result(topics, TOPICS, has_cluster_id=named),
+        to_result(topics, TOPICS, has_cluster_id=has_clusters),
         table(assigned.where("role IN ('assigned', 'revoking')"), OWNED),
         table(assigned.where("role = 'target'"), TARGET) if consumer_groups else None,
     )
@@ -116,7 +116,7 @@ def _reasons(
     damage = unread.groupBy("group_id").agg(
         F.collect_list(F.struct("kind", "reason", "count")).alias("unread")
     )
-    counted = (
+    member_counts = (
         members.where("record IN ('group', 'member')")
         .groupBy("group_id")
         .agg(
@@ -140,7 +140,7 @@ def _reasons(
         .when(F.col("protocol_type") != "consumer", other)
         .when(~F.col("first.decoded"), undecoded)
     )
-    of_groups = groups.join(counted, "group_id", "left").join(damage, "group_id", "full")
+    of_groups = groups.join(member_counts, "group_id", "left").join(damage, "group_id", "full")
     return of_groups.select("group_id", reason.alias("reason"), "unread")
 
 

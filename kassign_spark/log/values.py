@@ -69,9 +69,9 @@ def ids(source: Bytes, span: Span) -> pa.Array:
     sixes = np.stack([joined >> shift & 63 for shift in (18, 12, 6, 0)], axis=2)
     letters = _ALPHABET[sixes.reshape(-1, 24)[:, :_ID_TEXT]]
     offsets = np.arange(len(start) + 1, dtype=np.int32) * _ID_TEXT
-    known = is_present & raw.any(axis=1)
+    is_id = is_present & raw.any(axis=1)
     buffers = [
-        pa.py_buffer(np.packbits(known, bitorder="little")),
+        pa.py_buffer(np.packbits(is_id, bitorder="little")),
         pa.py_buffer(offsets),
         pa.py_buffer(np.ascontiguousarray(letters)),
     ]

@@ -42,16 +42,16 @@ def read_versioned(
     """
     cursors = Cursors(source, source.start[rows], source.end[rows])
     versions = cursors.number(2)
-    known = (versions >= 0) & ((versions <= newest) | lenient)
+    is_readable = (versions >= 0) & ((versions <= newest) | lenient)
     short = cursors.wrong != FINE
     unread = _broken(kind, None, cursors.wrong, rows)
-    for version in distinct(versions[~known & ~short]):
+    for version in distinct(versions[~is_readable & ~short]):
         unread.append(UnreadMessages(kind, version, NEWER, rows[~short & (versions == version)]))
     read_as = np.minimum(versions, newest)
     parts: list[Columns] = [struct.read(cursors.at(np.zeros(0, dtype=np.int64)), newest)]
     places = [np.zeros(0, dtype=np.int64)]
-    for version in distinct(read_as[known & ~short]):
-        of_version = np.flatnonzero(known & ~short & (read_as == version))
+    for version in distinct(read_as[is_readable & ~short]):
+        of_version = np.flatnonzero(is_readable & ~short & (read_as == version))
         subset = cursors.at(of_version)
         columns = struct.read(subset, version)
         fine = subset.wrong == FINE

@@ -80,25 +80,25 @@ def balance(
     check_same_clusters(
         [(ASSIGNMENT, assignment), (MEMBERS, members), (OWNED, owned), (TOPICS, racked)]
     )
-    known = _Inputs(
+    inputs = _Inputs(
         conform(assignment, ASSIGNMENT),
         conform(members, MEMBERS),
         None if owned is None else conform(owned, OWNED),
         None if racked is None else fold_racks(conform(racked, TOPICS)),
     )
-    tasks = tasks_of(known.assigned, known.members, known.owned)
+    tasks = tasks_of(inputs.assigned, inputs.members, inputs.owned)
     if "topics_pattern" in members.columns:
         # Whatever else a pattern matches is assigned to nobody, and so has no part in any measure.
-        topic_names = known.assigned.select(CLUSTER_ID, "topic")
-        known = known._replace(members=with_topics(known.members, topic_names))
+        topic_names = inputs.assigned.select(CLUSTER_ID, "topic")
+        inputs = inputs._replace(members=with_topics(inputs.members, topic_names))
     weighing = None
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         check_weight_options(missing_weight=missing_weight, base_weight=base_weight)
         known_weights = conform(weights, WEIGHTS)
-        refuse_weights(known_weights, known.members)
+        refuse_weights(known_weights, inputs.members)
         weighing = Weighing(known_weights, missing_weight, base_weight)
-    whole = _without_unknown(balance_in_tasks(*known, tasks=tasks, weighing=weighing), known)
+    whole = _without_unknown(balance_in_tasks(*inputs, tasks=tasks, weighing=weighing), inputs)
     if weighing is not None:
         whole = _check_weighed(whole)
     form = "balance" if weights is None else "balance.weighted"
@@ -120,11 +120,11 @@ def _check_weighed(measured: DataFrame) -> DataFrame:
     return whole.drop(MISSING)
 
 
-def _without_unknown(counted: DataFrame, known: _Inputs) -> DataFrame:
+def _without_unknown(measures: DataFrame, inputs: _Inputs) -> DataFrame:
     """Set to null what these inputs cannot tell."""
-    unknown = ["kept_count", "moved_count", "moved_weight"] if known.owned is None else []
-    if known.racks is None:
+    unknown = ["kept_count", "moved_count", "moved_weight"] if inputs.owned is None else []
+    if inputs.racks is None:
         unknown.append("cross_rack_count")
-    types = dict(counted.dtypes)
+    types = dict(measures.dtypes)
     nulls = {name: F.lit(None).cast(types[name]) for name in unknown if name in types}
-    return counted.withColumns(nulls) if nulls else counted
+    return measures.withColumns(nulls) if nulls else measures

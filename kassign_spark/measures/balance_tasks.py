@@ -19,7 +19,6 @@ from kassign_spark.groups.task_rows import (
     ASSIGNED,
     MEMBER,
     OWNED,
-    FlatLists,
     TaskTable,
     count,
     encode_together,
@@ -27,6 +26,7 @@ from kassign_spark.groups.task_rows import (
     member_places,
     one_piece,
     rows,
+    subscribe_alike,
 )
 from kassign_spark.groups.task_rows import read as read_rows
 from kassign_spark.measures.optimality import judge
@@ -121,7 +121,7 @@ def measure_arrow(table: pa.Table, *, missing: float | None = None, base: float 
         count(find(shown, group[assigned_rows[flags]]), len(shown))
         for flags in (owners.is_kept, owners.is_moved, _crosses(table, read, holdings))
     )
-    alike = _subscribe_alike(group_of, read.listed, read.topic_of_list, len(shown))
+    alike, _ = subscribe_alike(group_of, read.listed, read.topic_of_list, len(shown))
     has_rows, proven = _prove(read, holdings, owners, member_keys)
     weighed = {}
     if "value" in table.column_names:
@@ -187,22 +187,10 @@ def _crosses(table: pa.Table, read: TaskTable, holdings: AssignedHoldings) -> Fl
     of_member = np.zeros(len(row_member) + 1, np.int64)  # the last one: of nobody
     np.maximum.at(of_member, row_member, np.where(has_rack, rack_id.code, 0))
     holder_rack = of_member[holdings.holder]
-    known, same = np.zeros((2, len(assigned)), bool)
-    known[racks.row] = True
+    has_racks, same = np.zeros((2, len(assigned)), bool)
+    has_racks[racks.row] = True
     same[racks.row[rack == holder_rack[racks.row]]] = True
-    return known & ~same & (holder_rack > 0) & (read.slot[assigned] >= 0)
-
-
-def _subscribe_alike(
-    group_of: Longs, lists: FlatLists, listed_topic: Longs, group_count: int
-) -> Flags:
-    """Return whether all lists of a group that are not null name the same topics."""
-    list_count = np.bincount(group_of[~lists.is_null], minlength=group_count)
-    pairs = np.unique(key(lists.row, listed_topic))
-    named, times = np.unique(key(group_of[pairs >> 32], pairs & 0xFFFF_FFFF), return_counts=True)
-    alike = list_count > 0
-    alike[(named >> 32)[times < list_count[named >> 32]]] = False
-    return alike
+    return has_racks & ~same & (holder_rack > 0) & (read.slot[assigned] >= 0)
 
 
 def _prove(
@@ -237,8 +225,8 @@ def _prove(
 
     def by_edge(topics: Longs, members: Longs) -> Longs:
         """Count rows of a topic and member; those of no edge are left out."""
-        known = (topics >= 0) & (members >= 0)
-        edge = find(edges, key(topics[known], members[known]))
+        is_existing = (topics >= 0) & (members >= 0)
+        edge = find(edges, key(topics[is_existing], members[is_existing]))
         return np.bincount(edge[edge >= 0], minlength=len(edges))
 
     assigned_count = by_edge(

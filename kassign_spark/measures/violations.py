@@ -75,7 +75,7 @@ def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> Da
     key = [*GROUP_KEY, "member_id", "topic"]
     claims = conform(owned, OWNED).join(subscribing.distinct(), on=key, how="left_semi")
     hidden = claims.join(inputs.topics, on=["cluster_id", "topic"], how="left_anti")
-    counted = hidden.groupBy(*key).agg(
+    topic_counts = hidden.groupBy(*key).agg(
         F.min("partition").cast("int").alias("partition"), F.count("*").alias("rows")
     )
     detail = sql_sentence(
@@ -83,7 +83,7 @@ def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> Da
         "snapshot may not describe it; then Kafka assigns them, and the plan does not",
         "rows",
     )
-    problems = counted.withColumns({"rule": F.lit(HIDDEN_TOPIC), "detail": F.expr(detail)})
+    problems = topic_counts.withColumns({"rule": F.lit(HIDDEN_TOPIC), "detail": F.expr(detail)})
     return to_result(problems, "violations", has_cluster_id=has_cluster_id(members))
 
 

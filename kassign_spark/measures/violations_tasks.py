@@ -76,25 +76,25 @@ def broken_arrow(table: pa.Table) -> pa.Table:
     size = pc.fill_null(table["size"], -1).to_numpy()
     has_partition = table["partition"].is_valid().to_numpy()
     members = rows.rows_of(MEMBER)
-    known = np.unique(key(rows.group[members], rows.member[members]))
+    member_keys = np.unique(key(rows.group[members], rows.member[members]))
     broken = [
-        *_strangers(rows, known, partition, has_partition),
+        *_strangers(rows, member_keys, partition, has_partition),
         _unknown_partitions(table, rows, partition, has_partition, size),
         _twice(rows, partition, has_partition),
-        _missing(rows, known, partition, size),
+        _missing(rows, member_keys, partition, size),
         _unknown_topics(rows, size),
     ]
     return pa.concat_tables(_table(table, rows, *part) for part in broken)
 
 
 def _strangers(
-    rows: TaskTable, known: Longs, partition: Longs, has_partition: Flags
+    rows: TaskTable, member_keys: Longs, partition: Longs, has_partition: Flags
 ) -> list[_Found]:
     """Return for each member and topic that do not belong together the lowest partition."""
     assigned = rows.rows_of(ASSIGNED)
-    holder = member_places(rows, known, assigned)
+    holder = member_places(rows, member_keys, assigned)
     listed_by = rows.rows_of(MEMBER)[rows.listed.row]
-    listed_by_known = find(known, key(rows.group[listed_by], rows.member[listed_by]))
+    listed_by_known = find(member_keys, key(rows.group[listed_by], rows.member[listed_by]))
     lists = np.unique(key(listed_by_known, rows.topic_of_list))
     subscribes = (find(lists, key(holder, rows.topic[assigned])) >= 0) & (rows.topic[assigned] > 0)
     strange = (holder < 0) | ~subscribes
@@ -130,7 +130,7 @@ def _twice(rows: TaskTable, partition: Longs, has_partition: Flags) -> _Found:
     return "assigned_twice", rows_[same.first], {"members": lists_of(ids, same.sizes)}
 
 
-def _missing(rows: TaskTable, known: Longs, partition: Longs, size: Longs) -> _Found:
+def _missing(rows: TaskTable, member_keys: Longs, partition: Longs, size: Longs) -> _Found:
     """Return ranges of partitions without an owner, of topics that lack some."""
     topics = rows.rows_of(SUBSCRIBED)
     topics = topics[(size[topics] > 0) & (rows.topic[topics] > 0)]
@@ -144,7 +144,7 @@ def _missing(rows: TaskTable, known: Longs, partition: Longs, size: Longs) -> _F
     topics = topics[assigned_count < size[topics]]
     wanted_keys = _topic_key(rows, topics)
     owned = rows.rows_of(OWNED)
-    owned = owned[(rows.slot[owned] >= 0) & (member_places(rows, known, owned) >= 0)]
+    owned = owned[(rows.slot[owned] >= 0) & (member_places(rows, member_keys, owned) >= 0)]
     placed = np.concatenate([assigned, owned])
     placed = placed[np.unique(rows.slot[placed], return_index=True)[1]]
     topic_place = find(wanted_keys, _topic_key(rows, placed))

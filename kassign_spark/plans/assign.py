@@ -75,8 +75,10 @@ def assign_on_paths(
     """Do as ``assign``, and record in ``paths`` which engine computes each group."""
     assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
-    known = None if chosen is not None else ASSIGNORS
-    eligible, names, consumer = inspect_by_type(members, topics, owned, target, known, assignor)
+    known_assignors = None if chosen is not None else ASSIGNORS
+    eligible, names, consumer = inspect_by_type(
+        members, topics, owned, target, known_assignors, assignor
+    )
     if chosen is None or isinstance(assignor, str):
         eligible = eligible._replace(paths=paths)
         note_claims(eligible, paths, assignor)

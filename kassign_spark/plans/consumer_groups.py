@@ -158,15 +158,15 @@ def fold_consumer_groups(groups: ConsumerGroups) -> DataFrame:
         TARGET: member_id, topic, number (partition), place (position, or -1).
     """
     eligible, target, has_regexes = groups
-    parts, named = [fold(eligible, regexes=True)], []
+    parts, topic_frames = [fold(eligible, regexes=True)], []
     if has_regexes:
         matches = match_regexes(eligible.members, eligible.topics)
         parts.append(regex_rows(matches))
-        named.append(matches.select(*GROUP_KEY, F.explode("names").alias("topic")))
+        topic_frames.append(matches.select(*GROUP_KEY, F.explode("names").alias("topic")))
     if target is not None:
         parts.append(target_rows(target))
-        named.append(target.select(*GROUP_KEY, "topic").distinct())
-    for topics in named:
+        topic_frames.append(target.select(*GROUP_KEY, "topic").distinct())
+    for topics in topic_frames:
         sized = topics.join(eligible.topics, on=[CLUSTER_ID, "topic"], how="inner")
         parts.append(topic_rows(sized))
     return union_by_name(parts)

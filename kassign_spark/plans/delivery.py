@@ -41,9 +41,9 @@ def deliver(assignment: DataFrame, members: DataFrame | None = None) -> DataFram
         F.array_sort(F.collect_list(F.struct("topic", "numbers"))).alias("topics")
     )
     if members is not None:
-        known = conform(members, MEMBERS).select(*member).distinct()
+        member_rows = conform(members, MEMBERS).select(*member).distinct()
         nothing = F.array().cast("array<struct<topic:string,numbers:array<int>>>")
-        delivered = known.join(delivered, on=member, how="left").withColumn(
+        delivered = member_rows.join(delivered, on=member, how="left").withColumn(
             "topics", F.coalesce("topics", nothing)
         )
     each = "transform(t.numbers, n -> named_struct('topic', t.topic, 'partition', n))"

@@ -83,8 +83,8 @@ def listener_calls(
     taking_part = _taking_part(all_members, keyed)
     changed = taking_part.join(_changes(keyed, all_members), on=_CALL_KEY, how="left")
     owned = F.sort_array(F.concat("retained", "revoked", "unsubscribed"))
-    known = _fill_lists(changed, _CHANGES).withColumn("owned", owned)
-    calls = _list_calls(known.withColumn("in_generation", _is_in_generation()), _calls())
+    changes = _fill_lists(changed, _CHANGES).withColumn("owned", owned)
+    calls = _list_calls(changes.withColumn("in_generation", _is_in_generation()), _calls())
     whole = calls if consumer_calls is None else calls.unionByName(consumer_calls)
     return to_result(whole, "listener_calls", has_cluster_id=has_clusters)
 

@@ -108,8 +108,8 @@ def predict(
     check_assignor(assignor, PREDICTED)
     if leader not in (None, *CLIENTS):
         raise InputError(f"unknown leader {leader!r}: it must be one of {', '.join(CLIENTS)}")
-    known = ASSIGNORS if assignor is None else None
-    eligible, _, consumer = inspect_by_type(members, topics, owned, target, known)
+    known_assignors = ASSIGNORS if assignor is None else None
+    eligible, _, consumer = inspect_by_type(members, topics, owned, target, known_assignors)
     rows, verdicts = _answers(eligible, assignor, partial(predict_arrow, leader=leader))
     has_clusters = has_cluster_id(members)
     of_classic = Prediction(
@@ -166,9 +166,9 @@ def predict_rebalance(
     assignor = short_assignor(assignor)
     check_assignor(assignor, PREDICTED)
     check_protocol(protocol)
-    known = ASSIGNORS if assignor is None else None
+    known_assignors = ASSIGNORS if assignor is None else None
     eligible, names, consumer = inspect_by_type(
-        members, topics, owned, target, known, assignor, protocol
+        members, topics, owned, target, known_assignors, assignor, protocol
     )
     used = names if assignor is None else [assignor]
     if protocol == COOPERATIVE and not COOPERATIVE_ASSIGNORS.issuperset(used):

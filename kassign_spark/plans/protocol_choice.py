@@ -124,7 +124,7 @@ def check_migration(
         "does not list cooperative-sticky: members without an eager assignor cannot join it",
     ).otherwise(F.col("detail"))
     blocks = F.when(reason.isNotNull(), F.struct("member_id", reason.alias("reason")))
-    counted = members.groupBy(*GROUP_KEY).agg(
+    measures = members.groupBy(*GROUP_KEY).agg(
         F.count("*").alias("all"),
         F.count_if(lists_cooperative).alias("listing"),
         F.count_if(is_cooperative).alias("cooperative"),
@@ -144,7 +144,7 @@ def check_migration(
     may_remove = step.isin("first_bounce_done", "second_bounce") & (F.size("blocking") == 0)
     safe = F.array(F.when(may_add, "add_cooperative_sticky"), F.when(may_remove, "remove_eager"))
     chosen = _groups(members).select(*GROUP_KEY, "assignor")
-    verdicts = counted.join(chosen, on=list(GROUP_KEY), how="inner").withColumns(
+    verdicts = measures.join(chosen, on=list(GROUP_KEY), how="inner").withColumns(
         {
             "step": step,
             "mixes_protocols": (cooperative > 0) & (F.col("eager") > 0),
@@ -226,7 +226,7 @@ def _groups(members: DataFrame) -> DataFrame:
         return F.struct((-votes).alias("fewest"), bucket.alias("bucket"), name.alias("assignor"))
 
     ranked = F.array_sort(F.transform("candidates", counted))
-    named = F.transform(
+    ranked_votes = F.transform(
         "ranked", lambda r: F.struct(r["assignor"].alias("assignor"), (-r["fewest"]).alias("votes"))
     )
     protocol = F.when(~F.col("lacks") & (F.col("least") == F.col("most")), F.col("least"))
@@ -239,7 +239,7 @@ def _groups(members: DataFrame) -> DataFrame:
     return by_group.withColumn("ranked", ranked).select(
         *GROUP_KEY,
         F.get("ranked", F.lit(0))["assignor"].alias("assignor"),
-        named.alias("votes"),
+        ranked_votes.alias("votes"),
         protocol.alias("protocol"),
         problem.alias("problem"),
     )

@@ -143,9 +143,9 @@ def rebalance_on_paths(
     assignor = short_assignor(assignor)
     chosen = strategy_of(assignor)
     check_protocol(protocol)
-    known = None if chosen is not None else ASSIGNORS
+    known_assignors = None if chosen is not None else ASSIGNORS
     eligible, names, consumer = inspect_by_type(
-        members, topics, owned, target, known, assignor, protocol
+        members, topics, owned, target, known_assignors, assignor, protocol
     )
     if not callable(assignor):
         note_claims(eligible, paths, assignor, protocol)

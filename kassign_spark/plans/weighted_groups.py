@@ -64,8 +64,8 @@ def read_groups(table: pa.Table, options: WeightOptions) -> tuple[Batch, list[We
     place = table["place"].to_numpy()
 
     capacity = np.ones(len(batch.member_group))
-    known = sizes.member >= 0
-    capacity[sizes.member[known]] = value[size_rows][known]
+    in_group = sizes.member >= 0
+    capacity[sizes.member[in_group]] = value[size_rows][in_group]
     slots = int(batch.first_slot[-1])
     weight, move_cost = np.full(slots, np.nan), np.full(slots, np.nan)
     for own in (0, 1):  # a row of the group alone comes last, and wins
@@ -111,8 +111,8 @@ def _read(
         np.logical_and.at(takes, item_of, eligible[of_topic])
         nobody = np.flatnonzero(~takes.any(axis=1))
         if len(nobody) and not problem:
-            named = options.together.get(topics[of_topic[np.argmax(item_of == nobody[0])]])
-            problem = f"together: no member subscribes to all topics of {named!r}"
+            entity = options.together.get(topics[of_topic[np.argmax(item_of == nobody[0])]])
+            problem = f"together: no member subscribes to all topics of {entity!r}"
     different, class_ = np.unique(takes, axis=0, return_inverse=True)
     class_ = class_.reshape(-1)[of_item]
     item_weight = sums_of(item_of, own, items)

@@ -54,7 +54,7 @@ def null_key_shares(
         SchemaError: columns are missing or of the wrong type.
     """
     version = version_of(client_version)
-    known = conform(partitions, PARTITIONS)
+    partition_rows = conform(partitions, PARTITIONS)
     in_topic = Window.partitionBy(CLUSTER_ID, "topic")
     has_leader = F.coalesce(F.col("leader") >= 0, F.lit(False))
     is_available = has_leader | ~F.max(has_leader).over(in_topic)
@@ -65,7 +65,7 @@ def null_key_shares(
         is_adaptive, adapted = _adaptive(has_leader, in_topic) if adaptive else (F.lit(False), even)
         weight = F.when(is_adaptive, adapted).otherwise(even)
         rule = F.when(is_adaptive, "adaptive").otherwise("uniform")
-    weighed = known.withColumns({"weight": weight, "rule": rule})
+    weighed = partition_rows.withColumns({"weight": weight, "rule": rule})
     shares = weighed.withColumn("share", F.col("weight") / F.sum("weight").over(in_topic))
     return to_result(shares, "null_key_shares", has_cluster_id=has_cluster_id(partitions))
 

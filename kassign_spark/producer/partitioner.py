@@ -185,7 +185,7 @@ def moved_keys(records: DataFrame, growth: DataFrame) -> DataFrame:
     before, after = F.col("num_partitions"), F.col("new_num_partitions")
     hashed = keys.withColumn("hash", murmur2(F.col("key")).bitwiseAND(F.lit(0x7FFF_FFFF)))
     is_moved = modulo(F.col("hash"), before) != modulo(F.col("hash"), after)
-    counted = (
+    record_counts = (
         hashed.join(F.broadcast(sizes), on=topic, how="inner")
         .groupBy(*topic, before, after)
         .agg(
@@ -196,7 +196,9 @@ def moved_keys(records: DataFrame, growth: DataFrame) -> DataFrame:
         )
     )
     counts = ["key_count", "moved_key_count", "record_count", "moved_record_count"]
-    every = sizes.join(counted, on=[*topic, "num_partitions", "new_num_partitions"], how="left")
+    every = sizes.join(
+        record_counts, on=[*topic, "num_partitions", "new_num_partitions"], how="left"
+    )
     share = F.try_divide(F.col("moved_key_count").cast("double"), F.col("key_count"))
     record_share = F.try_divide(F.col("moved_record_count").cast("double"), F.col("record_count"))
     result = every.fillna(0, counts).withColumns(

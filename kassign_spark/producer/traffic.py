@@ -46,9 +46,9 @@ def partition_traffic(
     """
     form = topics_table(topics)
     check_same_clusters([(form, topics), (SHARES, shares)])
-    known = conform(topics, form)
-    refuse_problems([TableCheck(form, known, _ranges(form))])
-    sizes = fold_topics(known, bad_row="false").where("num_partitions > 0")
+    topic_rows = conform(topics, form)
+    refuse_problems([TableCheck(form, topic_rows, _ranges(form))])
+    sizes = fold_topics(topic_rows, bad_row="false").where("num_partitions > 0")
     placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
     in_topic = [CLUSTER_ID, "topic"]
 
@@ -65,15 +65,15 @@ def partition_traffic(
     )
     every = _with_share(every, shares)
     partition = [*in_topic, "partition"]
-    counted = every.join(fixed.agg(*sums("fixed")), on=partition, how="left")
-    counted = counted.join(spread.agg(*sums("spread")), on=in_topic, how="left")
+    sums_by_partition = every.join(fixed.agg(*sums("fixed")), on=partition, how="left")
+    sums_by_partition = sums_by_partition.join(spread.agg(*sums("spread")), on=in_topic, how="left")
     none = F.lit(0.0)
     totals = {
         quantity: F.coalesce(f"fixed_{quantity}", none)
         + F.col("share") * F.coalesce(f"spread_{quantity}", none)
         for quantity in _COUNTS
     }
-    result = counted.withColumns(totals)
+    result = sums_by_partition.withColumns(totals)
     return to_result(result, "partition_traffic", has_cluster_id=has_cluster_id(topics))
 
 
@@ -122,8 +122,8 @@ def member_traffic(
         )
     )
     if members is not None:
-        known = conform(members, MEMBERS).select(*member).distinct()
-        read = known.join(read, on=member, how="left")
+        member_rows = conform(members, MEMBERS).select(*member).distinct()
+        read = member_rows.join(read, on=member, how="left")
     in_group = Window.partitionBy(*GROUP_KEY)
     records = F.col("record_count")
     ratio = F.try_divide(records, F.avg(records).over(in_group))
@@ -142,13 +142,13 @@ def _with_share(partitions: DataFrame, shares: DataFrame | None) -> DataFrame:
     """Add ``share``: the given one, even where a topic has none, 0 for a partition left out."""
     if shares is None:
         return partitions.withColumnRenamed("even_share", "share")
-    known = conform(shares, SHARES)
-    topics = known.select(CLUSTER_ID, "topic").distinct().withColumn("is_given", F.lit(True))
+    share_rows = conform(shares, SHARES)
+    topics = share_rows.select(CLUSTER_ID, "topic").distinct().withColumn("is_given", F.lit(True))
     share = F.when(F.col("is_given"), F.coalesce("share", F.lit(0.0))).otherwise(
         F.col("even_share")
     )
     return (
         partitions.join(topics, on=[CLUSTER_ID, "topic"], how="left")
-        .join(known, on=[CLUSTER_ID, "topic", "partition"], how="left")
+        .join(share_rows, on=[CLUSTER_ID, "topic", "partition"], how="left")
         .select(CLUSTER_ID, "topic", "partition", share.alias("share"))
     )

@@ -49,8 +49,8 @@ def follow(plan: Plan, settings: Settings) -> FollowedPlan:
     without an assignor of Kafka's client protocol and ``eager_...`` are null.
     """
     # A plan by weight is of groups with any assignor, or with none.
-    known = None if plan.is_by_weight else ASSIGNORS
-    eligible = inspect_inputs(conform_inputs(*plan.snapshot), known).eligible
+    known_assignors = None if plan.is_by_weight else ASSIGNORS
+    eligible = inspect_inputs(conform_inputs(*plan.snapshot), known_assignors).eligible
     kernel = partial(
         follow_both_arrow,
         is_owned=eligible.owned is not None,

@@ -79,17 +79,17 @@ def follow_both_arrow(
     ends = has_in_the_end(steps, measured[COOPERATIVE].rounds[group]) & (withheld > 0)[group]
     of_plan = (planned.member >= 0) & (withheld == 0)[planned.group]
     after = np.concatenate((planned.member[of_plan], steps.member[ends]))
-    known = {
+    columns = {
         "protocol": np.where(cooperates, COOPERATIVE, EAGER).tolist(),
         **_rounds(batch, of_protocol, measured, cooperates, is_owned=is_owned),
         "withheld_count": withheld,
         **_loads(batch, claims, after, is_owned=is_owned),
     }
     if at_once:
-        known |= _at_once(batch, claims, planned, is_owned=is_owned)
+        columns |= _at_once(batch, claims, planned, is_owned=is_owned)
         for name in ("protocol", *(f"{EAGER}_{name}" for name, _ in _OF_EACH)):
-            known[name] = pc.if_else(pa.array(has_none), None, known[name])
-    yield with_nulls(FOLLOWED, group_columns(batch, np.arange(batch.group_count)) | known)
+            columns[name] = pc.if_else(pa.array(has_none), None, columns[name])
+    yield with_nulls(FOLLOWED, group_columns(batch, np.arange(batch.group_count)) | columns)
     rows = np.flatnonzero(ends)
     for first in range(0, len(rows), PIECE):
         yield with_nulls(FOLLOWED, _partitions(batch, steps, rows[first : first + PIECE]))

@@ -48,14 +48,14 @@ def measure_groups(plan: Plan, followed: FollowedPlan, problems: DataFrame) -> D
         One row per group, ``GROUP_COLUMNS``. A group that withholds partitions is measured as it is
         after its last round.
     """
-    counted = {"problem_count": fill_cluster_id(problems)}
+    frames = {"problem_count": fill_cluster_id(problems)}
     if plan.violations is not None:
-        counted["violation_count"] = plan.violations
+        frames["violation_count"] = plan.violations
     sides = [
         _balance_in_the_end(plan, followed).withColumn("is_planned", F.lit(True)),
         followed.groups,
         _coordinators(plan),
-        *(frame.select(*GROUP_KEY, F.lit(1).alias(name)) for name, frame in counted.items()),
+        *(frame.select(*GROUP_KEY, F.lit(1).alias(name)) for name, frame in frames.items()),
     ]
     columns = {
         name: F.max(name) for side in sides for name in side.columns if name not in GROUP_KEY
@@ -160,14 +160,14 @@ def spread_counts() -> dict[str, Column]:
     }
 
 
-def spreads(counted: dict[str, Any]) -> list[dict[str, Any]]:
+def spreads(measures: dict[str, Any]) -> list[dict[str, Any]]:
     """Return ``spread_counts`` as dicts of label, before, after, up to the last with any."""
     labels = [
         f"{most}" if most == above + 1 else f"{above + 1:,} to {most:,}" for above, most in _CLASSES
     ]
     labels[-1] = f"over {_SPREADS[-1]:,}"
     rows = [
-        {"label": label, **{moment: counted[f"spread_{moment}_{place}"] for moment in _LOADS}}
+        {"label": label, **{moment: measures[f"spread_{moment}_{place}"] for moment in _LOADS}}
         for place, label in enumerate(labels)
     ]
     last = max((i for i, row in enumerate(rows) if row["before"] or row["after"]), default=0)

@@ -96,13 +96,13 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
         read = read_snapshot(snapshot, spark)
     except InputError as error:
         raise InputError(f"{error}; --snapshot names the snapshot of {plan}") from None
-    named = has_cluster_id(read.members)
-    assignment = _read(spark, plan, ASSIGNMENT, named)
+    has_clusters = has_cluster_id(read.members)
+    assignment = _read(spark, plan, ASSIGNMENT, has_clusters)
     refuse_broken_rows(assignment, ASSIGNMENT)
-    balance = _read(spark, plan, BALANCE, named)
+    balance = _read(spark, plan, BALANCE, has_clusters)
     violations = None
     if has_table(spark, plan, VIOLATIONS.name):
-        violations = fill_cluster_id(_read(spark, plan, VIOLATIONS, named))
+        violations = fill_cluster_id(_read(spark, plan, VIOLATIONS, has_clusters))
     leaders = None if read.leaders is None or read.leaders.isEmpty() else read.leaders
     keyed = fill_cluster_id(balance)
     are_own, of_all = _compare_groups(plan, snapshot, keyed, read.members)
@@ -115,11 +115,11 @@ def read_plan(spark: SparkSession, plan: str, snapshot: str) -> Plan:
     return Plan(assignment, keyed, violations, planned, leaders, is_by_weight)
 
 
-def _read(spark: SparkSession, folder: str, table: Table, named: bool) -> DataFrame:
+def _read(spark: SparkSession, folder: str, table: Table, has_clusters: bool) -> DataFrame:
     """Read a table with the types that it has; of text files, numbers come as text."""
     frame = read_table(spark, folder, table)
     if not frame.columns:  # JSON lines without a line have no columns
-        return empty_table(spark, table, cluster_id=named)
+        return empty_table(spark, table, cluster_id=has_clusters)
     types = {field.name: field.dataType.simpleString() for field in table.columns}
     names = [name for name in frame.columns if name in types]
     typed = frame.selectExpr(*(f"cast(`{name}` as {types[name]}) as `{name}`" for name in names))
@@ -185,8 +185,8 @@ def _keep_kafkas(members: DataFrame) -> DataFrame:
     groups = conforming.groupBy(*GROUP_KEY).agg(
         F.when(is_one & is_known, F.min(name)).alias("assignor")
     )
-    named = conforming.drop("assignor").join(groups, on=list(GROUP_KEY), how="inner")
-    return restore_cluster_id(settle(named).frame, has_cluster_id(members))
+    with_assignors = conforming.drop("assignor").join(groups, on=list(GROUP_KEY), how="inner")
+    return restore_cluster_id(settle(with_assignors).frame, has_cluster_id(members))
 
 
 def _set_planned_assignors(members: DataFrame, balance: DataFrame, of_all: str | None) -> DataFrame:

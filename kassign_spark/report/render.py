@@ -58,9 +58,9 @@ def render(
     environment.filters["number"] = _number
     environment.filters["printable"] = printable
 
-    def filled(template: str, drawn: dict[str, str], **known: Any) -> str:
+    def filled(template: str, drawn: dict[str, str], **values: Any) -> str:
         plots = {name: Markup(svg) for name, svg in drawn.items()}
-        return environment.from_string(_read_packaged(template)).render(charts=plots, **known)
+        return environment.from_string(_read_packaged(template)).render(charts=plots, **values)
 
     weights = was = None
     if by_weight is not None:

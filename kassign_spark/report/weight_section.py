@@ -63,17 +63,17 @@ def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
         *(*GROUP_KEY, "max_load as max_after", "mean_load as fair", "load_skew as skew_after"),
         "moved_weight",
     )
-    known = after.where("skew_after IS NOT NULL")
+    skewed = after.where("skew_after IS NOT NULL")
     if owned is None:
         nothing = F.lit(None).cast("double")
-        both = known.withColumns({"max_before": nothing, "skew_before": nothing})
+        both = skewed.withColumns({"max_before": nothing, "skew_before": nothing})
     else:
         # What somebody owned who has left is no load of anybody; partitions may be new: before and
         # after are relative to one fair load, the plan's.
         before = fill_cluster_id(balance(owned, members, **options)).selectExpr(
             *GROUP_KEY, "max_load as max_before"
         )
-        joined = known.join(before, on=list(GROUP_KEY), how="left")
+        joined = skewed.join(before, on=list(GROUP_KEY), how="left")
         both = joined.withColumn("skew_before", F.expr("max_before / fair"))
     groups_by_skew, totals = materialize(both, {"groups": F.count(F.lit(1))})
     groups = _first(groups_by_skew, F.col("skew_after"), MAX_LISTED)
@@ -97,8 +97,8 @@ def _curves(plan: Plan, weighing: Weighing, names: list[tuple[str, str]]) -> Row
         return restore_cluster_id(kept, has_cluster_id(frame))
 
     members, topics, owned = plan.snapshot
-    known = None if owned is None else chosen(owned)
-    traded = tradeoff(chosen(members), topics, owned=known, **weighing._asdict())
+    owned_of_chosen = None if owned is None else chosen(owned)
+    traded = tradeoff(chosen(members), topics, owned=owned_of_chosen, **weighing._asdict())
     points: dict[tuple[str, str], Rows] = {name: [] for name in names}
     for row in fill_cluster_id(traded).orderBy("moves").collect():
         floor = row.bound * row.skew / row.max_load if row.max_load else 0.0

@@ -246,9 +246,9 @@ def _version_rules() -> Iterator[Rule]:
 
 def _protocol_rules() -> Iterator[Rule]:
     """Return the rules for settings under each `group.protocol` (KIP-848)."""
-    known = F.lower(trim_setting(PROTOCOL)).isin("classic", "consumer")
+    is_protocol = F.lower(trim_setting(PROTOCOL)).isin("classic", "consumer")
     has_setting, is_new = since(_SINCE[PROTOCOL]), _is_consumer_protocol()
-    yield refusal(PROTOCOL, has_setting & ~known, "must be classic or consumer")
+    yield refusal(PROTOCOL, has_setting & ~is_protocol, "must be classic or consumer")
     yield recommendation(
         PROTOCOL,
         is_new & ~since("4.0.0"),
@@ -264,7 +264,7 @@ def _protocol_rules() -> Iterator[Rule]:
         REMOTE_ASSIGNOR,
         has_setting
         & (trim_setting(REMOTE_ASSIGNOR) != "")
-        & (known | setting_value(PROTOCOL).isNull())
+        & (is_protocol | setting_value(PROTOCOL).isNull())
         & ~is_new,
         "cannot be set with group.protocol=classic, which is the default",
     )

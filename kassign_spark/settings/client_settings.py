@@ -65,8 +65,8 @@ def check_settings(clients: DataFrame) -> DataFrame:
     rows = conform(clients, CLIENTS).where("setting IS NULL OR value IS NOT NULL")
     by_client = _group_by_client(rows)
     rules = [*client_rules(), *broker_rules()]
-    known = by_client.where(F.col("version").isNotNull())
-    known_findings = known.select(
+    with_version = by_client.where(F.col("version").isNotNull())
+    known_findings = with_version.select(
         "client", F.explode(F.concat(_findings(rules), wrong_values())).alias("finding")
     )
     unknown = by_client.where(F.col("version").isNull()).select(

@@ -92,8 +92,8 @@ def load_settings(path: str | Path) -> Settings:
         raise SettingsError(f"settings file {path}: not valid TOML: {error}") from None
     except RecursionError:
         raise SettingsError(f"settings file {path}: not valid TOML: nested too deeply") from None
-    known = [field.name for field in fields(Settings)]
-    unknown = sorted(set(values) - set(known))
+    names = [field.name for field in fields(Settings)]
+    unknown = sorted(set(values) - set(names))
     dropped = [name for name in unknown if name in _DROPPED]
     if dropped:
         raise SettingsError(
@@ -102,6 +102,6 @@ def load_settings(path: str | Path) -> Settings:
         )
     if unknown:
         raise SettingsError(
-            f"settings file {path}: unknown setting {', '.join(unknown)}; known: {', '.join(known)}"
+            f"settings file {path}: unknown setting {', '.join(unknown)}; known: {', '.join(names)}"
         )
     return Settings(**values)

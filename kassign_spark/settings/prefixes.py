@@ -102,7 +102,7 @@ def read_through(properties: Mapping[str, str]) -> ClientFile:
     """
     has_providers = "config.providers" in properties
     of_groups = frozenset() if _has_clients_prefix(properties) else _OF_GROUPS
-    known: list[_KnownPrefix] = []
+    settings: list[_KnownPrefix] = []
     unknown: list[Misspelled] = []
     for key, text in properties.items():
         rule = _find_known(key, text, of_groups)
@@ -110,11 +110,11 @@ def read_through(properties: Mapping[str, str]) -> ClientFile:
             unknown += _find_misspelled(key)
         elif not ("${" in text and (has_providers or rule.prefix)):
             # What stands for another value is put in later.
-            known.append(rule)
+            settings.append(rule)
         else:
-            known.append(rule._replace(name="", value=""))
+            settings.append(rule._replace(name="", value=""))
     is_connect = any(map(_OF_CONNECT.fullmatch, properties))
-    return ClientFile(_clients(known, is_connect=is_connect), unknown)
+    return ClientFile(_clients(settings, is_connect=is_connect), unknown)
 
 
 def _has_clients_prefix(properties: Iterable[str]) -> bool:
@@ -189,31 +189,31 @@ def _profile(key: str) -> tuple[str, str]:
 
 def _role(prefix: str) -> str:
     """Return which of several consumers in a file is meant; empty: all."""
-    named = re.search(r"(?i)(?:incoming|bindings|consumers)\.([^.]+)\.", prefix)
-    if named is None:
-        named = re.match(r"(?i)([^.]+)\.consumer\.", prefix)
-    return "" if named is None or named[1].lower() in _SHARED else named[1]
+    match = re.search(r"(?i)(?:incoming|bindings|consumers)\.([^.]+)\.", prefix)
+    if match is None:
+        match = re.match(r"(?i)([^.]+)\.consumer\.", prefix)
+    return "" if match is None or match[1].lower() in _SHARED else match[1]
 
 
-def _clients(known: list[_KnownPrefix], *, is_connect: bool) -> dict[str, dict[str, str]]:
+def _clients(settings: list[_KnownPrefix], *, is_connect: bool) -> dict[str, dict[str, str]]:
     """Collect the settings of each consumer; a longer prefix takes precedence."""
     if is_connect:
         # Consumers of connectors have nothing of the worker's own membership.
-        known = [
-            setting if setting.prefix else setting._replace(role="worker") for setting in known
+        settings = [
+            setting if setting.prefix else setting._replace(role="worker") for setting in settings
         ]
-    roles = [*dict.fromkeys(setting.role for setting in known)]
+    roles = [*dict.fromkeys(setting.role for setting in settings)]
     if len(roles) > 1 and "" in roles and not is_connect:
         roles.remove("")  # what all have
     clients: dict[str, dict[str, str]] = {}
     for role in roles:
         levels = {role} if is_connect else {"", role}
-        settings = sorted(
-            (setting for setting in known if setting.role in levels),
+        by_level = sorted(
+            (setting for setting in settings if setting.role in levels),
             key=lambda setting: (setting.role != "", len(setting.prefix)),
         )
         client = role if len(roles) > 1 else ""
-        clients[client] = {each.name: each.value for each in settings if each.name}
+        clients[client] = {each.name: each.value for each in by_level if each.name}
     return clients
 
 

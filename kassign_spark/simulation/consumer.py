@@ -140,8 +140,8 @@ def _group_by_member(
     code = np.zeros(len(topics) + 1, np.int64)
     for topic in np.unique(owned.topic).tolist():
         name = topics[topic - 1].as_py()
-        known = life.topics.get(name)
-        code[topic] = life.code(name if known is None else known.key)
+        topic_of_name = life.topics.get(name)
+        code[topic] = life.code(name if topic_of_name is None else topic_of_name.key)
     order = np.argsort(owned.member, kind="stable")
     member, firsts = np.unique(owned.member[order], return_index=True)
     for code_of_member, rows in zip(

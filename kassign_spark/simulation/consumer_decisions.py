@@ -51,8 +51,8 @@ def problem_of_consumers(group: Group, event: Event, changed: list[MemberChange]
     """Explain why an event is not possible in a group of the new protocol; None: it is."""
     votes = event["assignors"]
     if votes is not None and (len(votes) > 1 or votes[0] not in COORDINATOR_ASSIGNORS):
-        known = ", ".join(sorted(COORDINATOR_ASSIGNORS))
-        return f"a consumer of the new protocol names one of {known}"
+        names = ", ".join(sorted(COORDINATOR_ASSIGNORS))
+        return f"a consumer of the new protocol names one of {names}"
     dynamic = any(change.is_target and change.before.instance is None for change in changed)
     if is_restart(event) and event["stop"] == "crash" and dynamic:
         return (

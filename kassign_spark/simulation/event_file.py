@@ -57,9 +57,11 @@ class EventFile(NamedTuple):
             for f in EVENTS.columns
             if cluster_id or f.name != CLUSTER_ID
         ]
-        if not cluster_id and (named := [r for r in self.rows if r.get(CLUSTER_ID) is not None]):
+        if not cluster_id and (
+            with_cluster := [r for r in self.rows if r.get(CLUSTER_ID) is not None]
+        ):
             raise InputError(
-                f"line {named[0]['line']}: cluster_id: the snapshot does not name clusters"
+                f"line {with_cluster[0]['line']}: cluster_id: the snapshot does not name clusters"
             )
         return spark.createDataFrame(
             [tuple(row.get(f.name) for f in fields) for row in self.rows], StructType(fields)

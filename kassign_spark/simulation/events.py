@@ -108,10 +108,12 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
         InputError: an event lacks what its kind needs, has what it has no use for, has a number
             out of range, or stands at the place of another; lists every one.
     """
-    known = conform(events, EVENTS)
+    event_rows = conform(events, EVENTS)
     has_regexes = "topics_regex" in events.columns
     # A file has rows of all kinds in one frame: what a row leaves out is null.
-    typed = known.selectExpr("*", f"coalesce({is_one_of('kind', TOPIC_KINDS)}, false) as is_topic")
+    typed = event_rows.selectExpr(
+        "*", f"coalesce({is_one_of('kind', TOPIC_KINDS)}, false) as is_topic"
+    )
     typed = with_regex_problems(typed) if has_regexes else typed.selectExpr("*", _NO_REGEX_PROBLEM)
     checked, measured = materialize(
         typed.selectExpr("*", f"{_problem()} as problem"),
@@ -132,7 +134,10 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
     filled = vars(timeouts)
     return Events(
         checked.selectExpr(
-            *(f"coalesce({c}, {filled[c]}) as {c}" if c in filled else c for c in known.columns),
+            *(
+                f"coalesce({c}, {filled[c]}) as {c}" if c in filled else c
+                for c in event_rows.columns
+            ),
             "is_topic",
             f"array_compact(array({own})) as own_timeouts",
         ),

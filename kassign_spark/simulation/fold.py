@@ -61,7 +61,7 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
     subscriptions = members.select(*_KEYS, "list_number", "topics", "topics_pattern").distinct()
     # Not of_groups: what is planned for it would be planned, and run, for each of these again.
     own = events.frame.where("NOT is_topic")
-    named = [
+    topic_names = [
         subscriptions.select(*_KEYS, F.explode("topics").alias("topic")),
         own.select(*_KEYS, F.explode("topics").alias("topic")),
         of_groups.where("event.is_topic").select(*_KEYS, F.col("event.topic").alias("topic")),
@@ -73,21 +73,21 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
     ]
     if patterns or events.counts["patterns"]:
         matched = _match_patterns(subscriptions, topics, events)
-        named.append(matched.select(*_KEYS, F.explode("matching").alias("topic")))
+        topic_names.append(matched.select(*_KEYS, F.explode("matching").alias("topic")))
         parts.append(rows(matched, PATTERN, topic="topics_pattern", texts="to_json(matching)"))
     if inputs.has_regexes or events.counts["regexes"]:
         regexes = members.select(*_KEYS, "topics_regex").unionByName(
             own.select(*_KEYS, "topics_regex")
         )
         matches = match_regexes(regexes, _ever(topics, events))
-        named.append(matches.select(*_KEYS, F.explode("names").alias("topic")))
+        topic_names.append(matches.select(*_KEYS, F.explode("names").alias("topic")))
         parts.append(regex_rows(matches))
     if target is not None:
         parts.append(target_rows(target))
-        named.append(target.select(*_KEYS, "topic"))
-    could_read = union_by_name(named).distinct()
-    known = could_read.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
-    parts.append(topic_rows(known))
+        topic_names.append(target.select(*_KEYS, "topic"))
+    could_read = union_by_name(topic_names).distinct()
+    existing = could_read.join(topics, on=[CLUSTER_ID, "topic"], how="inner")
+    parts.append(topic_rows(existing))
     if owned is not None:
         parts.append(rows(owned, CLAIM, number="partition"))
     return union_by_name(parts)
@@ -132,5 +132,5 @@ def _match_patterns(subscriptions: DataFrame, topics: DataFrame, events: Events)
 
 def _ever(topics: DataFrame, events: Events) -> DataFrame:
     """Return the names of topics that exist or are to be created."""
-    named = [CLUSTER_ID, "topic"]
-    return topics.select(*named).unionByName(events.frame.where("is_topic").select(*named))
+    columns = [CLUSTER_ID, "topic"]
+    return topics.select(*columns).unionByName(events.frame.where("is_topic").select(*columns))

@@ -116,8 +116,8 @@ def _change(
 ) -> MemberChange:
     kind, is_back = event["kind"], is_restart(event) and event["stage"] == 2
     names = (member.member_id, None if kind == "member_joins" else member.instance)
-    named = takes_over(event) or event["member_id"]
-    is_target = named is not None and named in names
+    member_id = takes_over(event) or event["member_id"]
+    is_target = member_id is not None and member_id in names
     resubscribing = kind == "subscription_changes" and not member.is_away
     resubscribing = resubscribing and (event["member_id"] is None or is_target)
     if not is_target and not resubscribing:

@@ -30,16 +30,18 @@ def problem_of_topic(event: Event, size: int | None) -> str | None:
     return None
 
 
-def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) -> str | None:
+def problem_of_group(event: Event, of_group: Group, changed: list[MemberChange]) -> str | None:
     """Explain why an event with these changes is not possible in its group, or None."""
     group, member = (
-        f"group {quote_name(named.group_id)}",
+        f"group {quote_name(of_group.group_id)}",
         f"member {quote_name(event['member_id'])}",
     )
     joins = event["kind"] == "member_joins"
     present = [change.after for change in changed if not change.after.is_away]
     foreign = (
-        problem_of_consumers(named, event, changed) if named.consumer else _problem_of_other(event)
+        problem_of_consumers(of_group, event, changed)
+        if of_group.consumer
+        else _problem_of_other(event)
     )
     if foreign is not None:
         return f"{group}: {foreign}" if changed else f"{group} does not exist"
@@ -61,7 +63,7 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
     if shared:
         return f"group.instance.id {min(shared)} is another member's of {group}: " + (
             "the broker refuses the newcomer (UNRELEASED_INSTANCE_ID)"
-            if named.consumer
+            if of_group.consumer
             else "the broker gives the newcomer its place and fences it (FENCED_INSTANCE_ID), and "
             "two that both go on fence each other (member_restarts asks for one of them)"
         )
@@ -72,7 +74,7 @@ def problem_of_group(event: Event, named: Group, changed: list[MemberChange]) ->
         return f"topics_pattern {quote_name(pattern)}: {problem}"
     if unresolved:
         return f"the members of {group} do not all subscribe alike: give topics or topics_pattern"
-    if is_unassigned and not named.consumer:
+    if is_unassigned and not of_group.consumer:
         return f"the members of {group} do not all list the same assignors: give them"
     return None
 

@@ -29,11 +29,11 @@ class Codes:
     def of_list(self, names: Texts) -> Longs:
         """Return the codes of a list; members share lists, and each is looked up once."""
         # The list is kept with them, so that no other one gets its id.
-        known = self._of_lists.get(id(names))
-        if known is None:
+        coded = self._of_lists.get(id(names))
+        if coded is None:
             codes = np.fromiter((self.of[name] for name in names), np.int64, len(names))
-            known = self._of_lists[id(names)] = names, codes
-        return known[1]
+            coded = self._of_lists[id(names)] = names, codes
+        return coded[1]
 
 
 class Naming(NamedTuple):
@@ -147,9 +147,11 @@ class Group:
 
     def next_generation(self) -> None:
         """Put all members that have been through a rebalance into the group's new generation."""
-        known = [member.generation for member in self.members if member.generation is not None]
+        generations = [
+            member.generation for member in self.members if member.generation is not None
+        ]
         # Behind the largest there is none; that all who were in it have the same one is enough.
-        following = min(max(known, default=0), INT_MAX - 1) + 1
+        following = min(max(generations, default=0), INT_MAX - 1) + 1
         self.members = [
             member if member.is_away else replace(member, generation=following)
             for member in self.members

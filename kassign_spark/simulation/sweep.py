@@ -100,28 +100,28 @@ def _check_names(eligible: Eligible, sweeps: Sequence[Sweep]) -> None:
     Raises:
         InputError: lists every one.
     """
-    named = [
+    references = [
         (column, name, "" if sweep.line is None else f"line {sweep.line}: ")
         for sweep in sweeps
         for column in (CLUSTER_ID, "group_id", "topic")
         if (name := getattr(sweep, column)) is not None
     ]
-    if not named:
+    if not references:
         return
     parts = []
-    for column in dict.fromkeys(column for column, _, _ in named):
+    for column in dict.fromkeys(column for column, _, _ in references):
         frame = eligible.topics if column == "topic" else eligible.members
-        names = sorted({name for named_column, name, _ in named if named_column == column})
+        names = sorted({name for named_column, name, _ in references if named_column == column})
         parts.append(
             frame.where(F.col(column).isin(names)).select(
                 F.lit(column).alias("column"), F.col(column).alias("name")
             )
         )
-    known = {tuple(row) for row in union_by_name(parts).distinct().collect()}
+    existing = {tuple(row) for row in union_by_name(parts).distinct().collect()}
     problems = [
         f'{where}sweep: {column} "{name}" does not exist'
-        for column, name, where in named
-        if (column, name) not in known
+        for column, name, where in references
+        if (column, name) not in existing
     ]
     if problems:
         raise InputError("; ".join(problems))

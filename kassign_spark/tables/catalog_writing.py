@@ -124,8 +124,8 @@ def _ready(frame: DataFrame, place: CatalogPath, name: str, declared: StructType
             _create(spark, full, fields, _using(spark, place))
         existing = spark.table(full).schema
         _refuse_foreign(existing.names, place.schema(), name)
-        known = {column.lower() for column in existing.names}
-        missing = [f for f in fields if f.name.lower() not in known]
+        column_names = {column.lower() for column in existing.names}
+        missing = [f for f in fields if f.name.lower() not in column_names]
         if missing:
             spark.sql(f"ALTER TABLE {full} ADD COLUMNS ({_columns(missing)})")
             existing = spark.table(full).schema

@@ -72,13 +72,13 @@ def foreign_names(
         FILE_ERRORS: the folder cannot be read.
     """
     listed = listed_sizes(files, folder)
-    known, names = listed or {}, []
+    sizes, names = listed or {}, []
     for name, size in sorted(_sizes(files, folder, passed_over)):
         if name == MARK and listed is not None:
             continue
-        if name not in known:
+        if name not in sizes:
             names.append(name)
-        elif known[name] != size:
+        elif sizes[name] != size:
             names.append(f"{name}, whose size has changed")
     return names
 

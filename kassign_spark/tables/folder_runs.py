@@ -76,10 +76,10 @@ def name_run(files: Files, target: str, run: str, *, overwrite: bool) -> bool:
         write(child(target, CURRENT), json.dumps({"run": run}) + "\n")
     except FILE_ERRORS:
         # Also where the answer to a write that did it was lost.
-        named = named_run(files, target)
-        if named is None or (overwrite and named != run):
+        current = named_run(files, target)
+        if current is None or (overwrite and current != run):
             raise
-        return named == run
+        return current == run
     return True
 
 

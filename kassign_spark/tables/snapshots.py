@@ -102,10 +102,10 @@ def read_snapshot(path: str | os.PathLike[str], spark: SparkSession) -> Snapshot
         if table in (MEMBERS, TOPICS) or has_table(spark, folder, table.name):
             tables[table.name] = read_table(spark, folder, table)
     # JSON lines without a line have no columns, so a cluster_id is unknown too.
-    named = any(has_cluster_id(frame) for frame in tables.values() if frame is not None)
+    has_clusters = any(has_cluster_id(frame) for frame in tables.values() if frame is not None)
     for table in SNAPSHOT_TABLES:
         if tables[table.name] is not None and not tables[table.name].columns:
-            tables[table.name] = empty_table(spark, table, cluster_id=named)
+            tables[table.name] = empty_table(spark, table, cluster_id=has_clusters)
     return Snapshot(**tables)
 
 

@@ -17,7 +17,7 @@ from kassign_spark.expressions import (
     java_string_order,
 )
 from kassign_spark.groups.numbers import Longs, find, key
-from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, TaskTable
+from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, TaskTable, subscribe_alike
 from kassign_spark.inputs.problem_rows import Check, Problem
 from kassign_spark.inputs.rules import CONSUMER, is_consumer_group, sql_sentence
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
@@ -33,8 +33,8 @@ def _ordered_by_hash() -> Column:
 
     Those of the coordinator (new protocol) have another order.
     """
-    named = F.coalesce(F.col("assignor").isin(*_ORDERED_BY_HASH), F.lit(True))
-    return named & ~is_consumer_group()
+    is_ordered_by_hash = F.coalesce(F.col("assignor").isin(*_ORDERED_BY_HASH), F.lit(True))
+    return is_ordered_by_hash & ~is_consumer_group()
 
 
 def order_check(members: DataFrame) -> Check:
@@ -135,24 +135,20 @@ def unknown_orders(
     lacks_order = _distinct(rows.group[hashed], seq[hashed], group_count) < member_count
 
     # The topics of a group in which all subscribe alike, each with its size.
-    lists = by_hash & ~rows.listed.is_null
-    list_count = np.bincount(rows.group[members[lists]], minlength=group_count)
     of_hashed = by_hash[rows.listed.row]
-    pairs = np.unique(key(rows.listed.row[of_hashed], rows.topic_of_list[of_hashed]))
-    named, times = np.unique(
-        key(rows.group[members[pairs >> 32]], pairs & 0xFFFF_FFFF), return_counts=True
+    lists = rows.listed._replace(
+        row=rows.listed.row[of_hashed], is_null=rows.listed.is_null | ~by_hash
     )
-    alike = list_count > 0
-    alike[(named >> 32)[times < list_count[named >> 32]]] = False
+    alike, of_group = subscribe_alike(
+        rows.group[members], lists, rows.topic_of_list[of_hashed], group_count
+    )
     size = pc.fill_null(table["size"], -1).to_numpy()
-    known = rows.rows_of(SUBSCRIBED)
-    known = known[
-        (size[known] >= 0) & (size[known] <= PARTITIONS_OF_A_TOPIC) & (rows.topic[known] > 0)
-    ]
-    known_keys, first = np.unique(key(rows.group[known], rows.topic[known]), return_index=True)
-    place = find(known_keys, named)
-    topic_keys = named[place >= 0]
-    topic_size = size[known[first]][place[place >= 0]]
+    at = rows.rows_of(SUBSCRIBED)
+    at = at[(size[at] >= 0) & (size[at] <= PARTITIONS_OF_A_TOPIC) & (rows.topic[at] > 0)]
+    known_keys, first = np.unique(key(rows.group[at], rows.topic[at]), return_index=True)
+    place = find(known_keys, of_group)
+    topic_keys = of_group[place >= 0]
+    topic_size = size[at[first]][place[place >= 0]]
     total = np.zeros(group_count, np.int64)
     np.add.at(total, topic_keys >> 32, topic_size)
     share, larger_count = np.divmod(total, np.maximum(member_count, 1))
@@ -218,6 +214,6 @@ def _hashes(rows: TaskTable) -> Longs:
     """Return the bits of each member name's hash that choose a bucket."""
     strings = rows.member_name.strings
     hashes = np.zeros(len(strings), np.uint32)
-    named = np.flatnonzero(pc.binary_length(strings).to_numpy() > 0)
-    hashes[named] = java_hash_codes(strings.take(pa.array(named)))
+    nonempty = np.flatnonzero(pc.binary_length(strings).to_numpy() > 0)
+    hashes[nonempty] = java_hash_codes(strings.take(pa.array(nonempty)))
     return (hashes ^ hashes >> 16).astype(np.int64)

@@ -41,10 +41,10 @@ def misled_in_task(
     for group in np.unique(rows.group[owned[is_beyond]]).tolist():
         of_group = np.flatnonzero(rows.group == group)
         # Numbered in place of its name, which finds its row again.
-        named = _DEFAULTS | {"group_id": str(len(places))}
+        settings = _DEFAULTS | {"group_id": str(len(places))}
         places.append(int(of_group[0]))
         for row in _group_rows(table.take(pa.array(of_group)).to_pylist()):
-            group_rows.append(named | {key: v for key, v in row.items() if v is not None})
+            group_rows.append(settings | {key: v for key, v in row.items() if v is not None})
     if not group_rows:
         return np.zeros(0, np.int64), []
     batch, claims = read.read_batch(pa.Table.from_pylist(group_rows, read.ROWS))
@@ -59,8 +59,8 @@ def misled_in_task(
 
 def is_sticky(assignor: pa.ChunkedArray, group: Longs) -> Flags:
     """Return for each row whether some row of its group names an assignor that looks at claims."""
-    named = pc.fill_null(pc.is_in(assignor, value_set=pa.array(STICKY)), False).to_numpy()
-    is_named: Flags = np.isin(group, np.unique(group[named]))
+    has_sticky = pc.fill_null(pc.is_in(assignor, value_set=pa.array(STICKY)), False).to_numpy()
+    is_named: Flags = np.isin(group, np.unique(group[has_sticky]))
     return is_named
 
 

@@ -137,11 +137,11 @@ def _column(table: pa.Table, name: str, places: Longs) -> pa.Array:
 
 def _duplicate_members(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
     """Return ids that appear more than once, but for empty and missing ones."""
-    named = np.ones(len(members), bool)
+    has_names = np.ones(len(members), bool)
     for name in ("member_id", "group_id"):
         length = pc.fill_null(pc.binary_length(table[name].take(pa.array(members))), 0)
-        named &= length.to_numpy() > 0
-    places = members[named]
+        has_names &= length.to_numpy() > 0
+    places = members[has_names]
     same = find_repeated((rows.group[places], rows.member[places]))
     places, number = places[same.first], pa.array(same.sizes)
     return _table(rows, "duplicate_member", places, member_id=_ids(rows, places), number=number)
@@ -168,21 +168,21 @@ def _too_large(table: pa.Table, rows: TaskTable, members: Longs) -> list[pa.Tabl
 
 
 def _assignors(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
-    named: Names = names(pc.fill_null(table["assignor"].take(pa.array(members)), ""))
-    pairs, first = np.unique(key(rows.group[members], named.code), return_index=True)
+    assignors: Names = names(pc.fill_null(table["assignor"].take(pa.array(members)), ""))
+    pairs, first = np.unique(key(rows.group[members], assignors.code), return_index=True)
     _, begins, count = np.unique(pairs >> 32, return_index=True, return_counts=True)
-    texts = lists_of(named.take(pairs & 0xFFFF_FFFF), count)
+    texts = lists_of(assignors.take(pairs & 0xFFFF_FFFF), count)
     return _table(rows, "assignor_unusable", members[first[begins]], texts=texts)
 
 
 def _topics(table: pa.Table, rows: TaskTable, members: Longs, owned: Longs) -> list[pa.Table]:
     """Return subscribed topics that the cluster lacks, or that are empty."""
     listing = members[rows.listed.row]
-    named = rows.member[listing] > 0
-    pairs = key(rows.group[listing], rows.topic_of_list)[named]
+    has_member = rows.member[listing] > 0
+    pairs = key(rows.group[listing], rows.topic_of_list)[has_member]
     topic_keys, pair = np.unique(pairs, return_inverse=True)
     subscribers = np.bincount(
-        np.unique(key(pair, rows.member[listing][named])) >> 32, minlength=len(topic_keys)
+        np.unique(key(pair, rows.member[listing][has_member])) >> 32, minlength=len(topic_keys)
     )
     places = rows.rows_of(SUBSCRIBED)
     keys, first = np.unique(key(rows.group[places], rows.topic[places]), return_index=True)
@@ -208,8 +208,8 @@ def _topics(table: pa.Table, rows: TaskTable, members: Longs, owned: Longs) -> l
 
 def _instances(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
     code = names(table["group_instance_id"].take(pa.array(members))).code
-    named = (code > 0) & (rows.member[members] > 0)
-    places, code = members[named], code[named]
+    has_both = (code > 0) & (rows.member[members] > 0)
+    places, code = members[has_both], code[has_both]
     same = find_repeated((rows.group[places], code), rows.member[places])
     first = places[same.first]
     is_new = pc.fill_null(pc.equal(table["group_type"], CONSUMER), False).to_numpy()[first]

@@ -31,13 +31,13 @@ def find_unused(weights: DataFrame, members: DataFrame, topics: DataFrame) -> Da
     """Do as ``unused_weights`` for conforming tables; partition is a bigint."""
     passed = "the weight is passed over"
     counts = fold_topics(topics, bad_row="false").select("cluster_id", "topic", "num_partitions")
-    counted = weights.join(counts, on=["cluster_id", "topic"], how="left")
-    beyond = counted.where("num_partitions is null or partition >= num_partitions")
+    with_counts = weights.join(counts, on=["cluster_id", "topic"], how="left")
+    beyond = with_counts.where("num_partitions is null or partition >= num_partitions")
     only = sql_sentence(f"the topic has only {{}} partitions; {passed}", "num_partitions")
     missing = sql_sentence(f"the table topics does not have the topic; {passed}")
     groups = members.select(*GROUP_KEY).distinct()
-    named = weights.where("group_id is not null")
-    of_nobody = named.join(groups, on=list(GROUP_KEY), how="left_anti")
+    of_groups = weights.where("group_id is not null")
+    of_nobody = of_groups.join(groups, on=list(GROUP_KEY), how="left_anti")
     about = (*GROUP_KEY, "topic", "partition")
     of_partition = Problem("weight_of_unknown_partition", "true", f"coalesce({only}, {missing})")
     no_group = sql_sentence(f"the table members does not have the group; {passed}")

@@ -81,13 +81,13 @@ def validate(
     """
     conforming = conform_inputs(members, topics, owned)
     # Pattern and topics of one row: a pattern that was resolved is gone from its own column.
-    known = conforming._replace(
+    with_pattern = conforming._replace(
         members=conforming.members.withColumn("pattern", F.col("topics_pattern"))
     )
     if assignors is not None:
         assignors = [short_assignor(name) for name in assignors]
     tasks = tasks_of(conforming.members, conforming.owned)
-    problems = _problems(resolve_topics(known), assignors, tasks)
+    problems = _problems(resolve_topics(with_pattern), assignors, tasks)
     if weights is not None:
         check_same_clusters([(MEMBERS, members), (WEIGHTS, weights)])
         known_weights = conform(weights, WEIGHTS)
@@ -134,8 +134,10 @@ def _check_in_tasks(problems: DataFrame, assignors: Collection[str] | None) -> C
     if assignors is not None:
         # One row per group has its assignors; here they are judged.
         details["assignor_unusable"] = assignor_problem("texts", assignors)
-    named = [Problem(name, f"problem = '{name}'", detail) for name, detail in details.items()]
-    return Check(problems, PROBLEM[:5], named)
+    problem_rules = [
+        Problem(name, f"problem = '{name}'", detail) for name, detail in details.items()
+    ]
+    return Check(problems, PROBLEM[:5], problem_rules)
 
 
 def _repetition_check(members: DataFrame) -> Check:
@@ -179,13 +181,13 @@ def _describe_left_out(problem: str, subscribers: str, owned: str) -> str:
 
 def _describe_instance(instance: str, members: str, is_new: str) -> str:
     """Return the detail for several members with one group.instance.id, the name of its column."""
-    named = (sql_quoted(instance), f"array_join({members}, ', ')")
+    values = (sql_quoted(instance), f"array_join({members}, ', ')")
     used = "group.instance.id {} is used by {}; "
-    classic = sql_sentence(f"{used}a broker fences all but the newest", *named)
+    classic = sql_sentence(f"{used}a broker fences all but the newest", *values)
     new = sql_sentence(
         f"{used}a broker refuses all but the oldest of a group of the new protocol "
         "(UNRELEASED_INSTANCE_ID)",
-        *named,
+        *values,
     )
     return f"if(coalesce({is_new}, false), {new}, {classic})"
 
@@ -196,8 +198,8 @@ def _describe_missing_partition(count: str, is_counted: str = "false") -> str:
     ``is_counted``: whether Kafka's client takes the claim for one of a partition that exists.
     """
     only, consequence = "the topic has only {} partitions; ", "the claim is dropped"
-    counted = "a plan drops the claim, but Kafka's sticky assignors count it"
-    some_exist = [sql_sentence(only + end, count) for end in (counted, consequence)]
+    dropped = "a plan drops the claim, but Kafka's sticky assignors count it"
+    some_exist = [sql_sentence(only + end, count) for end in (dropped, consequence)]
     none_exists = sql_sentence(f"the table topics does not have the topic; {consequence}")
     return f"coalesce(if({is_counted}, {', '.join(some_exist)}), {none_exists})"
 
@@ -211,8 +213,8 @@ def _describe_stranger(rows: str) -> str:
 
 def _describe_claims(members: str, generations: str) -> str:
     """Return the detail for several claims of a partition: members and generations (-1: none)."""
-    named = sql_sentence("{} (generation {})", "m", "g")
-    each = f"if(g < 0, {sql_sentence('{} (no generation)', 'm')}, {named})"
+    with_generation = sql_sentence("{} (generation {})", "m", "g")
+    each = f"if(g < 0, {sql_sentence('{} (no generation)', 'm')}, {with_generation})"
     return sql_sentence(
         "claimed by {}", f"array_join(zip_with({members}, {generations}, (m, g) -> {each}), ', ')"
     )

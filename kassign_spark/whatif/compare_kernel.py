@@ -67,7 +67,7 @@ def compare_arrow(
     schema = COMPARED if weighed is None else COMPARED_BY_WEIGHT
     rules = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     for name, protocol, judged in _judge_groups(table, batch, claims, exact, rules):
-        known = {
+        columns = {
             **same,
             "assignor": [name] * batch.group_count,
             "protocol": [protocol] * batch.group_count,
@@ -75,7 +75,7 @@ def compare_arrow(
                 batch, claims, judged, weighed, now, is_owned=is_owned, has_racks=has_racks
             ),
         }
-        yield with_nulls(schema, known)
+        yield with_nulls(schema, columns)
 
 
 def _judge_groups(

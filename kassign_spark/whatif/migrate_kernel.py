@@ -85,8 +85,8 @@ def migrate_arrow(
         for name in zip(*(column.to_pylist() for column in names.values()), strict=True)
     ]
     owner = _owners(batch, claims)
-    known = GroupStates(table, batch)
-    states = [_state(batch, group, known) for group in groups]
+    group_states = GroupStates(table, batch)
+    states = [_state(batch, group, group_states) for group in groups]
     orders = [_order(batch, group, beside[group].places) for group in groups]
     if to == CONSUMER:
         walks = upgrade(batch, owner, states, orders, assignor)
@@ -152,8 +152,8 @@ def _order(batch: Batch, group: int, places: Mapping[str, int]) -> Longs:
 
 def _shared_instances(batch: Batch, codes: Longs) -> list[str]:
     """Return each group.instance.id that several members of a group have."""
-    named, counts = np.unique(codes[codes > 0], return_counts=True)
-    shared: list[str] = batch.texts.take(pa.array(named[counts > 1] - 1)).to_pylist()
+    names_used, counts = np.unique(codes[codes > 0], return_counts=True)
+    shared: list[str] = batch.texts.take(pa.array(names_used[counts > 1] - 1)).to_pylist()
     return sorted(shared)
 
 

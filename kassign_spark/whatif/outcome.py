@@ -167,8 +167,12 @@ def crosses(batch: Batch, member: Longs, slot: Longs) -> Flags:
         of_topic = lists[batch.slot_topic[slot_row]] or []
         number = int(batch.slot_partition[slot_row])
         replicas = of_topic[number : number + 1]
-        known = [rack for of_partition in replicas for rack in of_partition or [] if rack]
-        is_crossing[row] = bool(known) and texts[batch.rack[member[row]]] not in known
+        racks_of_replicas = [
+            rack for of_partition in replicas for rack in of_partition or [] if rack
+        ]
+        is_crossing[row] = (
+            bool(racks_of_replicas) and texts[batch.rack[member[row]]] not in racks_of_replicas
+        )
     return is_crossing
 
 

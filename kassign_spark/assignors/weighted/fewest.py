@@ -113,10 +113,10 @@ def find_fewest(
             kicked = _kick(subset, aims, current.take(open_), kick)
         candidate = judge(subset, aims, improve(subset, aims, kicked))
         _keep(best, open_, candidate, even_first)
-        known = best.take(open_)
-        slack = 1.0 + 0.02 * known.cost
-        fine = (candidate.excess <= known.excess) & (candidate.outside <= known.outside)
-        fine &= candidate.cost <= known.cost + slack
+        best_open = best.take(open_)
+        slack = 1.0 + 0.02 * best_open.cost
+        fine = (candidate.excess <= best_open.excess) & (candidate.outside <= best_open.outside)
+        fine &= candidate.cost <= best_open.cost + slack
         current.put(open_, candidate.state)
         current.put(open_[~fine], best.state.take(open_[~fine]))
         open_ = _open(best, cost_bound, open_, even_first)
