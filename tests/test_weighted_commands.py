@@ -166,15 +166,13 @@ def test_compare_says_what_assignors_cost_in_load(
     code, facts = run(capsys, "compare", folder / "now", "--weights", folder / "told")
     assert code == 0
     (group,) = facts["groups"]
-    expected = ("range", "eager")
+    way = ("range", "eager")
     by_range = next(
-        row for row in group["by_assignor"] if (row["assignor"], row["protocol"]) == expected
+        row for row in group["by_assignor"] if (row["assignor"], row["protocol"]) == way
     )
     assert (by_range["max_load"], by_range["load_skew"], by_range["load_bound"]) == (9, 9 / 7, 7)
     assert by_range["moved_weight"] == 3
-    (of_all,) = (
-        row for row in facts["assignors"] if (row["assignor"], row["protocol"]) == expected
-    )
+    (of_all,) = (row for row in facts["assignors"] if (row["assignor"], row["protocol"]) == way)
     assert (of_all["max_load_skew"], of_all["max_least_skew"]) == (9 / 7, 1)
     assert cli.main(["compare", str(folder / "now"), "--weights", str(folder / "told")]) == 0
     assert "no load below" in capsys.readouterr().out

@@ -57,16 +57,14 @@ def inspect_inputs(
         inputs = inputs._replace(members=materialize(resolved).frame)
         input_counts = count_inputs(inputs, known_assignors, both_types)
     counts = input_counts.counts
-    unknown = known_assignors is not None and not set(input_counts.assignors) <= set(
-        known_assignors
-    )
+    unknown = known_assignors is not None and not {*input_counts.assignors} <= {*known_assignors}
     # A group whose members differ has no more topics than they name together.
     most_topics = counts["most_edges"] if counts["differing"] else counts["most_topics"]
     most_partitions = min(most_topics, counts["topics"]) * counts["most"]
     may_be_too_large = (
         counts["most_members"] > MEMBERS_OF_A_GROUP
         or min(most_partitions, counts["all_partitions"]) > PARTITIONS_OF_A_GROUP
-        # What a regex finds is not input_counts.
+        # What a regex finds is not counted.
         or (inputs.has_regexes and both_types and counts["all_partitions"] > PARTITIONS_OF_A_GROUP)
     )
     tables = ("members", "topics", "owned", "target")

@@ -218,8 +218,8 @@ def _commits(view: View, table: pa.Table, cut: int) -> pa.Table:
     runs = commits.topic[order], commits.partition[order], record[order]
     ends, begins = run_ends(*runs), ~repeats(*runs)
     one_before = np.append(ends[1:], False)[: len(order)]
-    state = ends | ((begins | one_before) & inside)
-    return table.filter(pa.array(np.isin(longs(table["offset"]), commits.offset[order[state]])))
+    is_needed = ends | ((begins | one_before) & inside)
+    return table.filter(pa.array(np.isin(longs(table["offset"]), commits.offset[order[is_needed]])))
 
 
 def _owners(view: View, cut: int) -> pa.Table:

@@ -24,7 +24,6 @@ from kassign_spark.simulation.members import Member, change_members
 from kassign_spark.simulation.timeouts import Timeouts
 from kassign_spark.spark.sessions import cores
 from kassign_spark.spark.spark_versions import arrow_schema
-from kassign_spark.spark.workers import check_workers
 
 _ROWS = arrow_schema(c.STORMS.columns)
 _OVER_AND_OVER = 2
@@ -77,7 +76,6 @@ def storms(rebalances: DataFrame, *, within: str = "10m", at_least: int = 5) -> 
     seconds = seconds_of("within", within)
     if at_least < 2:
         raise InputError(f"at_least is {at_least}; a storm is of at least 2 rebalances")
-    check_workers(rebalances.sparkSession)
     kernel = partial(storms_arrow, within=round(seconds * 1e6), at_least=at_least)
     tasks = cores(rebalances.sparkSession)
     rebalance_rows = conform(rebalances, c.REBALANCES)

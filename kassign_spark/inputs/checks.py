@@ -54,7 +54,7 @@ TOO_LARGE = {
 def input_checks(
     inputs: Inputs, assignors: Collection[str] | None, *, both_types: bool = False
 ) -> list[Check | TableCheck]:
-    """Return the checks of the inputs of an assignment, which any problem refuses.
+    """Return the checks of an assignment's inputs; any problem that they find refuses it.
 
     Args:
         inputs: conforming tables, patterns resolved.

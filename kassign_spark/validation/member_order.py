@@ -143,12 +143,14 @@ def unknown_orders(
         rows.group[members], lists, rows.topic_of_list[of_hashed], group_count
     )
     size = pc.fill_null(table["size"], -1).to_numpy()
-    at = rows.rows_of(SUBSCRIBED)
-    at = at[(size[at] >= 0) & (size[at] <= PARTITIONS_OF_A_TOPIC) & (rows.topic[at] > 0)]
-    known_keys, first = np.unique(key(rows.group[at], rows.topic[at]), return_index=True)
+    sized = rows.rows_of(SUBSCRIBED)
+    sized = sized[
+        (size[sized] >= 0) & (size[sized] <= PARTITIONS_OF_A_TOPIC) & (rows.topic[sized] > 0)
+    ]
+    known_keys, first = np.unique(key(rows.group[sized], rows.topic[sized]), return_index=True)
     place = find(known_keys, of_group)
     topic_keys = of_group[place >= 0]
-    topic_size = size[at[first]][place[place >= 0]]
+    topic_size = size[sized[first]][place[place >= 0]]
     total = np.zeros(group_count, np.int64)
     np.add.at(total, topic_keys >> 32, topic_size)
     share, larger_count = np.divmod(total, np.maximum(member_count, 1))

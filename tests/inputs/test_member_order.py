@@ -81,6 +81,7 @@ def test_other_groups_have_no_such_order(spark: SparkSession) -> None:
         "no assignor is named": ({"assignor": None}, True),
         "range": ({"assignor": "range"}, False),
         "differing subscriptions": ({"topics": ["u"]}, False),
+        "one reads a missing topic as well": ({"topics": ["t", "gone"]}, False),
         "another claims it later": ({"generation": 3}, False),
     }
     cases = {group: (_JOINS[0], {}, told) for group, (_, told) in of.items()}

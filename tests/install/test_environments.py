@@ -199,8 +199,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     """PySpark's client of Spark Connect alone: no Java, no py4j."""
     folder = tmp_path_factory.mktemp("client")
     python = _new_environment(sys.executable, folder)
-    expected = f"pyspark-client>=4.1,<={pyspark_version}"
-    _install(python, "--constraint", ROOT / "constraints.txt", expected)
+    requirement = f"pyspark-client>=4.1,<={pyspark_version}"
+    _install(python, "--constraint", ROOT / "constraints.txt", requirement)
     before = _packages(python)
     _install(python, build_wheel(folder / "dist"))
     elsewhere = folder / "elsewhere"

@@ -89,12 +89,12 @@ class JavaConsumers:
             config["partition.assignment.strategy"] = ",".join(package + CLASSES[a] for a in names)
             config["heartbeat.interval.ms"] = "300"
         config |= {key.replace("_", "."): value for key, value in settings.items()}
-        expected = topics if isinstance(topics, str) else list(topics)
-        self._java.start(name, json.dumps(config), json.dumps(expected))
+        subscription = topics if isinstance(topics, str) else list(topics)
+        self._java.start(name, json.dumps(config), json.dumps(subscription))
 
     def subscribe(self, name: str, topics: Sequence[str] | str) -> None:
-        expected = topics if isinstance(topics, str) else list(topics)
-        self._java.subscribe(name, json.dumps(expected))
+        subscription = topics if isinstance(topics, str) else list(topics)
+        self._java.subscribe(name, json.dumps(subscription))
 
     def stop(self, name: str) -> None:
         """Close one: a dynamic member leaves its group, a static one stays until its timeout."""

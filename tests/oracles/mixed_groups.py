@@ -66,24 +66,20 @@ def _shaped(shape: str, rng: random.Random, largest: int) -> MixedGroup:
     subscriptions: dict[str, tuple[str, ...]] = {}
     for place, member in enumerate(members):
         if shape == "chain":
-            expected = {place % len(topics), (place + 1) % len(topics)}
+            reads = {place % len(topics), (place + 1) % len(topics)}
         elif shape == "star":
-            expected = (
-                {0, 1 + place % max(1, len(topics) - 1)} if place else set(range(len(topics)))
-            )
+            reads = {0, 1 + place % max(1, len(topics) - 1)} if place else set(range(len(topics)))
         elif shape == "disconnected":
-            expected = {t for t in range(len(topics)) if t % 3 == place % 3 and rng.random() < 0.8}
+            reads = {t for t in range(len(topics)) if t % 3 == place % 3 and rng.random() < 0.8}
         elif shape == "lonely topics":
-            expected = {
-                t for t in range(len(topics)) if t == place or (t % 2 and rng.random() < 0.4)
-            }
+            reads = {t for t in range(len(topics)) if t == place or (t % 2 and rng.random() < 0.4)}
         elif shape == "empty subscriptions":
-            expected = (
+            reads = (
                 set() if place % 3 == 0 else {t for t in range(len(topics)) if rng.random() < 0.5}
             )
         else:
-            expected = {t for t in range(len(topics)) if rng.random() < density}
-        subscriptions[member] = tuple(topics[t] for t in sorted(expected) if t < len(topics))
+            reads = {t for t in range(len(topics)) if rng.random() < density}
+        subscriptions[member] = tuple(topics[t] for t in sorted(reads) if t < len(topics))
     return MixedGroup("", partitions, subscriptions)
 
 
@@ -109,8 +105,8 @@ def _changed(change: str, group: MixedGroup, rng: random.Random) -> MixedGroup:
             del subscriptions[gone]
     elif change == "joined":
         for number in range(rng.randint(1, 3)):
-            expected = sorted(topic for topic in topics if rng.random() < 0.5)
-            subscriptions[f"joined{number}"] = tuple(expected)
+            reads = sorted(topic for topic in topics if rng.random() < 0.5)
+            subscriptions[f"joined{number}"] = tuple(reads)
     elif change == "resubscribed":
         for member in rng.sample(sorted(subscriptions), k=min(2, len(subscriptions))):
             subscriptions[member] = tuple(topic for topic in topics if rng.random() < 0.5)

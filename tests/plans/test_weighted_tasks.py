@@ -124,8 +124,8 @@ def test_the_order_of_rows_and_the_company_change_nothing() -> None:
 
 
 def test_bounds_say_what_would_do() -> None:
-    expected = PlanOptions(Limit(max_load=100), Bounds(max_moves=0), "default")
-    _, verdicts, _ = plan(table(HOT), expected)
+    options = PlanOptions(Limit(max_load=100), Bounds(max_moves=0), "default")
+    _, verdicts, _ = plan(table(HOT), options)
     assert verdicts["hot"]["verdict"] == "bounded_by_moves"
     assert "1 move, of 100 together, meets the limit" in verdicts["hot"]["detail"]
 

@@ -105,8 +105,8 @@ def running_s3(folder: Path) -> Iterator[S3]:
 def _moto_python() -> str:
     python = _ENVIRONMENT / "bin" / "python"
     installed = _ENVIRONMENT / "installed"
-    expected = " ".join(_MOTO)
-    if not (installed.is_file() and installed.read_text() == expected):
+    requirements = " ".join(_MOTO)
+    if not (installed.is_file() and installed.read_text() == requirements):
         venv.create(_ENVIRONMENT, with_pip=True, clear=True)
         asked = subprocess.run(
             [str(python), "-m", "pip", "install", "--quiet", *_MOTO],
@@ -116,7 +116,7 @@ def _moto_python() -> str:
         )
         if asked.returncode:
             raise RuntimeError(f"moto cannot be installed: {asked.stderr.strip()[-500:]}")
-        installed.write_text(expected)
+        installed.write_text(requirements)
     return str(python)
 
 

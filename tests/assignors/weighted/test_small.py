@@ -127,13 +127,13 @@ def test_the_curve_is_exact_nearly_everywhere_and_never_rises(found: BatchBounds
 @pytest.mark.slow
 def test_a_group_gets_the_same_plan_in_any_company() -> None:
     groups = [as_group(draw(seed)) for seed in range(1000, 1060)]
-    expected = PlanOptions(Limit(), Bounds(), "default")
-    together = plan_groups(groups, expected)
-    for alone in (plan_groups([group], expected)[0] for group in groups[:20]):
+    options = PlanOptions(Limit(), Bounds(), "default")
+    together = plan_groups(groups, options)
+    for alone in (plan_groups([group], options)[0] for group in groups[:20]):
         same = [a for a in together if np.array_equal(a.owner, alone.owner)]
         assert any(replace(a, owner=alone.owner) == alone for a in same)
-    backwards = plan_groups(groups[::-1], expected)[::-1]
-    some = plan_groups(groups[10:25], expected)
+    backwards = plan_groups(groups[::-1], options)[::-1]
+    some = plan_groups(groups[10:25], options)
     for a, b in [*zip(together, backwards, strict=True), *zip(together[10:25], some, strict=True)]:
         assert np.array_equal(a.owner, b.owner)
         assert replace(a, owner=b.owner) == b
@@ -209,10 +209,10 @@ def test_owners_are_subscribers_and_limits_hold_within_limit(limit: Limit) -> No
 
 def test_a_plan_is_left_alone_the_next_time() -> None:
     groups = [as_group(draw(seed)) for seed in range(5000, 5050)]
-    expected = PlanOptions(Limit(), Bounds(), "default")
-    first = plan_groups(groups, expected)
+    options = PlanOptions(Limit(), Bounds(), "default")
+    first = plan_groups(groups, options)
     again = [g._replace(home=a.owner) for g, a in zip(groups, first, strict=True)]
-    moves = np.array([answer.moves for answer in plan_groups(again, expected)])
+    moves = np.array([answer.moves for answer in plan_groups(again, options)])
     # A search that starts elsewhere may find a lower best load, and so another limit.
     assert (moves == 0).mean() >= 0.95
 
