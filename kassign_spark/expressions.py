@@ -9,8 +9,6 @@ from pyspark.sql import functions as F
 
 _MASK32 = 0xFFFF_FFFF
 _LARGEST_TABLE_EXPONENT = 30
-_FIRST_TREE_TABLE = 64
-"""The smallest table of a Java hash map in which a bucket can become a tree."""
 
 
 def java_string_order(text: Column) -> Column:
@@ -136,7 +134,8 @@ def hash_bucket(hash_code: Column, capacity: Column) -> Column:
     """Return the place of a key in the table of a ``java.util.HashMap``.
 
     A map iterates by bucket, and inside a bucket in the order in which the keys were put: order
-    by ``hash_bucket`` and then by that order. ``is_order_lost`` says where this does not hold.
+    by ``hash_bucket`` and then by that order. A crowded bucket may break that order
+    (``member_order.crowded_buckets``).
 
     Args:
         hash_code: int, as ``java_hash_code`` gives it.
@@ -158,69 +157,6 @@ def hash_bucket(hash_code: Column, capacity: Column) -> Column:
     """
     spread = hash_code.bitwiseXOR(F.shiftrightunsigned(hash_code, 16))
     return spread.bitwiseAND(capacity - 1)
-
-
-def hash_map_tables(position: Column, count: Column) -> Column:
-    """List the table sizes, from 64 on, in which a key has been while its map was filled.
-
-    A ``java.util.HashMap`` doubles its table as it grows. A bucket that became a tree in one of
-    the smaller tables keeps the tree's order later; so ``is_order_lost`` must be computed for each
-    of them, about the keys that were there by then.
-
-    Args:
-        position: whole number, the key's place in the order of insertion, from 0.
-        count: whole number > ``position``, how many keys the map holds in the end.
-
-    Returns:
-        array<int>: ascending, the last one is ``hash_map_capacity(count)`` (which may be below 64).
-
-    Example:
-        >>> rows = spark.createDataFrame([(0, 97), (60, 97), (96, 97), (5, 13)], "at INT, n INT")
-        >>> rows.select("at", "n", hash_map_tables(F.col("at"), F.col("n")).alias("t")).show()
-        +---+---+--------------+
-        | at|  n|             t|
-        +---+---+--------------+
-        |  0| 97|[64, 128, 256]|
-        | 60| 97|    [128, 256]|
-        | 96| 97|         [256]|
-        |  5| 13|          [32]|
-        +---+---+--------------+
-        <BLANKLINE>
-    """
-    last = hash_map_capacity(count)
-    first = F.least(F.greatest(hash_map_capacity(position + 1), F.lit(_FIRST_TREE_TABLE)), last)
-    exponents = F.sequence(F.length(F.bin(first)) - 1, F.length(F.bin(last)) - 1)
-    return F.transform(exponents, _power_of_two)
-
-
-def is_order_lost(bucket_size: Column, capacity: Column) -> Column:
-    """Return whether a bucket may break the order "bucket, then insertion" of its map.
-
-    A bucket of nine keys becomes a tree in a table of at least 64, and makes a smaller table double
-    before its time. From eight keys on the project calls the first of the two unknown.
-
-    Args:
-        bucket_size: whole number, how many keys share the bucket.
-        capacity: int, the size of the table.
-
-    Returns:
-        boolean. Where it is true for a bucket in one of the ``hash_map_tables`` of its keys, the
-        iteration order of the whole map is not reproduced here.
-
-    Example:
-        >>> sizes = spark.createDataFrame([(7, 64), (8, 64), (8, 32), (9, 32)], "n INT, table INT")
-        >>> sizes.select("*", is_order_lost(F.col("n"), F.col("table")).alias("lost")).show()
-        +---+-----+-----+
-        |  n|table| lost|
-        +---+-----+-----+
-        |  7|   64|false|
-        |  8|   64| true|
-        |  8|   32|false|
-        |  9|   32| true|
-        +---+-----+-----+
-        <BLANKLINE>
-    """
-    return bucket_size >= F.when(capacity >= _FIRST_TREE_TABLE, 8).otherwise(9)
 
 
 def _hash_code_point(hash_code: Column, character: Column) -> Column:

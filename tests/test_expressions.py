@@ -3,16 +3,13 @@
 import doctest
 import random
 
-import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import expressions
 from kassign_spark.expressions import (
     hash_bucket,
     hash_map_capacity,
-    hash_map_tables,
-    is_order_lost,
     java_hash_code,
     java_string_order,
     topic_partition_hash,
@@ -103,90 +100,27 @@ def least_table(count: int) -> int:
     return table
 
 
-def with_map_order(keys: DataFrame) -> DataFrame:
-    """Each map's keys in iteration order; columns map, at, key in, map, keys, lost out."""
-    hashed = keys.withColumns(
-        {
-            "hash": java_hash_code(F.col("key")),
-            "n": F.expr("count(*) OVER (PARTITION BY map)"),
-        }
-    )
-    tables = hashed.withColumn("table", F.explode(hash_map_tables(F.col("at"), F.col("n"))))
-    buckets = (
-        tables.groupBy("map", "table", hash_bucket(F.col("hash"), F.col("table")))
-        .agg(F.count("*").alias("size"))
-        .groupBy("map")
-        .agg(F.bool_or(is_order_lost(F.col("size"), F.col("table"))).alias("lost"))
-    )
-    bucket = hash_bucket(F.col("hash"), hash_map_capacity(F.col("n")))
-    ordered = hashed.groupBy("map").agg(
+def assert_map_orders(spark: SparkSession, maps: list[list[str]]) -> None:
+    """Compare the order of keys by bucket, then by insertion, with real hash maps."""
+    rows = [(i, at, key, len(keys)) for i, keys in enumerate(maps) for at, key in enumerate(keys)]
+    keys = spark.createDataFrame(rows, "map INT, at INT, key STRING, n INT")
+    bucket = hash_bucket(java_hash_code(F.col("key")), hash_map_capacity(F.col("n")))
+    ordered = keys.groupBy("map").agg(
         F.array_sort(F.collect_list(F.struct(bucket.alias("bucket"), "at", "key"))).alias("keys")
     )
-    return ordered.join(buckets, on="map", how="inner").select("map", "keys.key", "lost")
-
-
-def assert_map_orders(spark: SparkSession, maps: list[list[str]]) -> list[bool]:
-    """Compare with real hash maps; returns which orders are given up as lost."""
-    rows = [(i, at, key) for i, keys in enumerate(maps) for at, key in enumerate(keys)]
-    got = with_map_order(spark.createDataFrame(rows, "map INT, at INT, key STRING")).collect()
-    lost = {r["map"]: r.lost for r in got}
-    for row in got:
+    for row in ordered.select("map", "keys.key").collect():
         java = spark._jvm.java.util.HashMap()
         for key in maps[row["map"]]:
             java.put(key, True)
-        assert lost[row["map"]] or list(java.keySet()) == row.key, f"seed {SEED}: {row}"
-    return [lost[i] for i in range(len(maps))]
-
-
-def test_map_order_of_consumers_1_to_13(spark: SparkSession) -> None:
-    keys = [(0, i, f"consumer-{i + 1}") for i in range(13)]
-    got = with_map_order(spark.createDataFrame(keys, "map INT, at INT, key STRING")).collect()
-    order = [11, 10, 6, 5, 4, 3, 2, 13, 1, 12, 9, 8, 7]
-    assert [r.key for r in got] == [[f"consumer-{i}" for i in order]]
+        assert list(java.keySet()) == row.key, f"seed {SEED}: {row}"
 
 
 def test_map_order_is_javas_around_every_doubling(spark: SparkSession) -> None:
     chosen = random.Random(SEED)
-    maps = []
+    maps = [[f"consumer-{i + 1}" for i in range(13)]]
     for n in (1, 11, 12, 13, 24, 25, 48, 49, 96, 97):
         maps.append([f"consumer-{i}" for i in range(n)])
         for alphabet in ALPHABETS:
             keys = {"".join(chosen.choices(alphabet, k=20)) for _ in range(n)}
             maps.append(chosen.sample(sorted(keys), len(keys)))
-    assert not any(assert_map_orders(spark, maps))
-
-
-def colliding(count: int) -> list[str]:
-    """Keys of one hash: "Aa" and "BB" have the same."""
-    digits = (count - 1).bit_length()
-    return ["".join("Aa" if i >> d & 1 else "BB" for d in range(digits)) for i in range(count)]
-
-
-def test_a_bucket_that_becomes_a_tree_is_noticed(spark: SparkSession) -> None:
-    others = [f"member-{i}" for i in range(200)]
-    eight, nine, sixteen = colliding(8), colliding(9), colliding(16)
-    maps = [
-        eight,  # eight in a small table stay a list
-        nine,  # nine double the table of 16 before its time
-        [*others[:30], *sixteen],  # a tree in a table of 64
-        [*sixteen, *others],  # a tree in the table of 64, which the larger tables inherit
-        [*others, *eight],  # eight in a table of 512: a list in truth, given up by our rule
-        [*others, *eight[:6]],
-    ]
-    assert assert_map_orders(spark, maps) == [False, True, True, True, True, False]
-
-
-@pytest.mark.parametrize(
-    "keys", [[*"abcdefgh", *colliding(9)], [*colliding(16), *[f"m{i}" for i in range(200)]]]
-)
-def test_orders_given_up_as_lost_differ_in_truth(spark: SparkSession, keys: list[str]) -> None:
-    """Else the rule would be caution without a cause."""
-    java = spark._jvm.java.util.HashMap()
-    for key in keys:
-        java.put(key, True)
-    rows = spark.createDataFrame(
-        [(0, at, key) for at, key in enumerate(keys)], "map INT, at INT, key STRING"
-    )
-    [row] = with_map_order(rows).collect()
-    assert row.lost
-    assert list(java.keySet()) != row.key
+    assert_map_orders(spark, maps)

@@ -5,76 +5,25 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
 
-from kassign_spark.client.hash_order import java_hash_codes
-from kassign_spark.expressions import (
-    hash_bucket,
-    hash_map_tables,
-    is_order_lost,
-    java_hash_code,
-    java_string_order,
-)
-from kassign_spark.groups.numbers import Longs, find, key
+from kassign_spark.client.hash_order import bucket_keys, java_hash_codes, map_capacities
+from kassign_spark.groups.numbers import Flags, Longs, find, key, names, place_in_run, rows_by
 from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, TaskTable, subscribe_alike
-from kassign_spark.inputs.problem_rows import Check, Problem
-from kassign_spark.inputs.rules import CONSUMER, is_consumer_group, sql_sentence
+from kassign_spark.inputs.rules import CONSUMER, sql_sentence
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
-from kassign_spark.schemas import GROUP_KEY
+from kassign_spark.validation.misled import STICKY
 
-_ORDERED_BY_HASH = ("sticky", "cooperative-sticky")
-_FEWEST_MEMBERS = 9
-"""With fewer, no bucket can hold more than a bucket may: nothing is hashed."""
-
-
-def _ordered_by_hash() -> Column:
-    """Return whether a member's assignor visits the members by hash; an unnamed one may.
-
-    Those of the coordinator (new protocol) have another order.
-    """
-    is_ordered_by_hash = F.coalesce(F.col("assignor").isin(*_ORDERED_BY_HASH), F.lit(True))
-    return is_ordered_by_hash & ~is_consumer_group()
+_TREE_TABLE = 64
+"""The smallest table of a Java hash map in which a bucket can become a tree."""
 
 
-def order_check(members: DataFrame) -> Check:
-    """Look for groups of the sticky assignors in whose map of members a bucket is crowded.
-
-    Such a bucket becomes a tree, or makes its table double early; the order in which the client
-    then visits members is another than here, and with it which members keep one partition more.
-    Ordinary member ids do not meet like that.
-
-    Args:
-        members: ``schemas.MEMBERS``, conforming; groups that name no assignor count as sticky.
-
-    Returns:
-        The check for `hash_order_not_reproduced`; one row per group.
-    """
-    group = Window.partitionBy(*GROUP_KEY)
-    put = group.orderBy("member_seq", java_string_order(F.col("member_id")))
-    large = (
-        members.where(_ordered_by_hash() & F.col("member_id").isNotNull())
-        .select(*GROUP_KEY, "member_id", "member_seq")
-        .withColumn("member_count", F.count("*").over(group))
-        .where(F.col("member_count") >= _FEWEST_MEMBERS)
-    )
-    tables = hash_map_tables(F.col("position"), F.col("member_count"))
-    buckets = (
-        large.withColumn("position", F.row_number().over(put) - 1)
-        .select(*GROUP_KEY, java_hash_code(F.col("member_id")).alias("hash"), F.explode(tables))
-        .toDF(*GROUP_KEY, "hash", "capacity")
-        .groupBy(*GROUP_KEY, "capacity", hash_bucket(F.col("hash"), F.col("capacity")))
-        .agg(F.count("*").alias("bucket_size"))
-        .where(is_order_lost(F.col("bucket_size"), F.col("capacity")))
-        .groupBy(*GROUP_KEY)
-        .agg(F.max("bucket_size").alias("bucket_size"))
-    )
-    detail = sql_sentence(
+def describe_crowded(bucket_size: str) -> str:
+    """Return the detail for a group of which so many members share a bucket."""
+    return sql_sentence(
         "the hashes of {} member ids fall together in Java's hash map: in which order Kafka visits "
         "the members is not reproduced, so which of them keep one partition more may differ",
-        "bucket_size",
+        bucket_size,
     )
-    return Check(buckets, GROUP_KEY, [Problem("hash_order_not_reproduced", "true", detail)])
 
 
 def describe_order(ids: str, more: str) -> str:
@@ -85,6 +34,83 @@ def describe_order(ids: str, more: str) -> str:
         f"array_join({ids}, ', ')",
         more,
     )
+
+
+def hash_codes(rows: TaskTable) -> Longs:
+    """Return Java's hash code of each member name."""
+    strings = rows.member_name.strings
+    codes = np.zeros(len(strings), np.int64)
+    nonempty = np.flatnonzero(pc.binary_length(strings).to_numpy() > 0)
+    codes[nonempty] = java_hash_codes(strings.take(pa.array(nonempty)))
+    return codes
+
+
+def _is_ordered_by_hash(table: pa.Table, members: Longs) -> Flags:
+    """Return whether a member's assignor visits the members by hash; one that is not named may.
+
+    Those of the coordinator (new protocol) have another order.
+    """
+    assignor = table["assignor"].take(pa.array(members))
+    group_type = table["group_type"].take(pa.array(members))
+    is_consumer = pc.fill_null(pc.equal(group_type, CONSUMER), False)
+    may_be_sticky = pc.or_(assignor.is_null(), pc.is_in(assignor, value_set=pa.array(STICKY)))
+    by_hash: Flags = pc.and_not(may_be_sticky, is_consumer).to_numpy()
+    return by_hash
+
+
+def crowded_groups(
+    table: pa.Table, rows: TaskTable, members: Longs, codes: Longs
+) -> tuple[Longs, Longs]:
+    """Find the groups of the sticky assignors in whose map of members a bucket is crowded.
+
+    Ordinary member ids do not meet like that.
+
+    Args:
+        table: the columns that ``tasks.found_arrow`` takes.
+        rows: the same, read.
+        members: the rows of members.
+        codes: ``hash_codes``.
+
+    Returns:
+        of each such group a row, and how many of its members share the bucket.
+    """
+    hashed = members[_is_ordered_by_hash(table, members) & (rows.member[members] > 0)]
+    seq = pc.fill_null(table["member_seq"], -1).to_numpy()[hashed]
+    rank = names(pa.chunked_array([rows.member_name.strings]), java_order=True).code
+    member = rows.member[hashed] - 1
+    order = rows_by(rows.group[hashed], seq, rank[member])
+    places = hashed[order]
+    sizes = crowded_buckets(rows.group[places], codes[member[order]])
+    group, first = np.unique(rows.group[places], return_index=True)
+    is_crowded = sizes[group] > 0
+    return places[first[is_crowded]], sizes[group[is_crowded]]
+
+
+def crowded_buckets(group: Longs, codes: Longs) -> Longs:
+    """Return the size of the fullest bucket that breaks the order of each group's map; 0: none.
+
+    A bucket of nine keys becomes a tree in a table of at least 64, and makes a smaller table double
+    before its time; the map then no longer iterates by bucket, and in a bucket by insertion. From
+    eight keys on the project calls the first of the two unknown. A map doubles its table as it
+    grows, and a tree keeps its order in the larger tables: so buckets are counted in each table
+    that a map has had, of the keys that were there by then.
+
+    Args:
+        group: the map of each key, from 0, ascending; the keys of a map are in the order in which
+            they were put.
+        codes: the hash code of each key.
+    """
+    counts = np.bincount(group)
+    last = map_capacities(counts)[group]
+    first = np.minimum(np.maximum(map_capacities(place_in_run(group) + 1), _TREE_TABLE), last)
+    sizes = np.zeros(len(counts), np.int64)
+    for capacity in np.unique(np.concatenate((first, last))):
+        in_table = (first <= capacity) & (capacity <= last)
+        bucket = bucket_keys(codes[in_table], capacity)
+        buckets, size = np.unique(key(group[in_table], bucket), return_counts=True)
+        is_crowded = size >= (8 if capacity >= _TREE_TABLE else 9)
+        np.maximum.at(sizes, buckets[is_crowded] >> 32, size[is_crowded])
+    return sizes
 
 
 class Orders(NamedTuple):
@@ -104,7 +130,12 @@ class Orders(NamedTuple):
 
 
 def unknown_orders(
-    table: pa.Table, rows: TaskTable, members: Longs, row_of_key: Longs, holder: Longs
+    table: pa.Table,
+    rows: TaskTable,
+    members: Longs,
+    codes: Longs,
+    row_of_key: Longs,
+    holder: Longs,
 ) -> Orders:
     """Find the sticky groups in which a missing ``member_seq`` decides who keeps a partition more.
 
@@ -119,16 +150,12 @@ def unknown_orders(
         table: the columns that ``tasks.found_arrow`` takes.
         rows: the same, read.
         members: the rows of members.
+        codes: ``hash_codes``.
         row_of_key: of each different member, in the order of ``holder``, a row.
         holder: of each row of kind OWNED, which of these members it is of; -1: of none.
     """
     group_count = int(rows.group.max(initial=-1)) + 1
-    assignor = table["assignor"].take(pa.array(members))
-    by_hash = pc.or_(
-        assignor.is_null(), pc.is_in(assignor, value_set=pa.array(_ORDERED_BY_HASH))
-    ).to_numpy()
-    group_type = table["group_type"].take(pa.array(members))
-    by_hash &= ~pc.fill_null(pc.equal(group_type, CONSUMER), False).to_numpy()
+    by_hash = _is_ordered_by_hash(table, members)
     seq = pc.fill_null(table["member_seq"], -1).to_numpy()
     hashed = members[by_hash]
     member_count = np.bincount(rows.group[hashed], minlength=group_count)
@@ -172,18 +199,18 @@ def unknown_orders(
     owned_count = np.bincount(claimant[is_last & ~ties], minlength=len(row_of_key))
     group_of = rows.group[row_of_key]
     competing = np.flatnonzero((owned_count > share[group_of]) & judged[group_of])
-    return _find_disputed(rows, row_of_key[competing], member_count, larger_count, seq)
+    disputants = row_of_key[competing]
+    bucket = bucket_keys(
+        codes[rows.member[disputants] - 1], map_capacities(member_count)[rows.group[disputants]]
+    )
+    return _find_disputed(rows, disputants, bucket, larger_count, seq)
 
 
 def _find_disputed(
-    rows: TaskTable, places: Longs, member_count: Longs, larger_count: Longs, seq: Longs
+    rows: TaskTable, places: Longs, bucket: Longs, larger_count: Longs, seq: Longs
 ) -> Orders:
-    """Return for competing members, rows ``at``, the buckets whose last one is unknown."""
+    """Return the buckets of competing members, rows ``places``, whose last one is unknown."""
     group, member = rows.group[places], rows.member[places]
-    capacity = np.full(len(member_count), 16)
-    while (too_small := member_count * 4 > capacity * 3).any():
-        capacity[too_small] *= 2
-    bucket = (_hashes(rows)[member - 1] & (capacity[group] - 1)).astype(np.int64)
     order = np.lexsort((member, bucket, group))
     places, group, bucket = places[order], group[order], bucket[order]
     _, first, count = np.unique(key(group, bucket), return_index=True, return_counts=True)
@@ -210,12 +237,3 @@ def _distinct(group: Longs, seq: Longs, group_count: int) -> Longs:
     return np.bincount(
         np.unique(key(group[is_stated], seq[is_stated])) >> 32, minlength=group_count
     )
-
-
-def _hashes(rows: TaskTable) -> Longs:
-    """Return the bits of each member name's hash that choose a bucket."""
-    strings = rows.member_name.strings
-    hashes = np.zeros(len(strings), np.uint32)
-    nonempty = np.flatnonzero(pc.binary_length(strings).to_numpy() > 0)
-    hashes[nonempty] = java_hash_codes(strings.take(pa.array(nonempty)))
-    return (hashes ^ hashes >> 16).astype(np.int64)

@@ -34,7 +34,7 @@ from kassign_spark.limits import (
 )
 from kassign_spark.measures.violations_tasks import subscriptions
 from kassign_spark.schemas import CLUSTER_ID
-from kassign_spark.validation.member_order import unknown_orders
+from kassign_spark.validation.member_order import crowded_groups, hash_codes, unknown_orders
 from kassign_spark.validation.misled import is_sticky, misled_in_task
 
 FOUND = (
@@ -50,8 +50,8 @@ text is the instance, texts are its members, numbers has an entry where the grou
 protocol; owned_partition_missing: number of partitions of the topic, null: no such topic, text is
 there where the group's assignor counts the claim; claims_mislead_client: text is what Kafka's
 client does; owner_not_in_group: number of rows; claimed_twice: texts are the claimants, numbers
-their generations; member_order_unknown: texts are the members, number is how many of them keep one
-partition more."""
+their generations; hash_order_not_reproduced: number of the members of a bucket;
+member_order_unknown: texts are the members, number is how many of them keep one partition more."""
 
 _OF_MEMBERS = {
     "generation": "bigint",
@@ -110,7 +110,10 @@ def found_arrow(table: pa.Table) -> pa.Table:
     ]
     misled, details = misled_in_task(table, rows, owned[holder >= 0])
     parts.append(_table(rows, "claims_mislead_client", misled, text=pa.array(details, pa.string())))
-    orders = unknown_orders(table, rows, members, members[first], holder)
+    codes = hash_codes(rows)
+    crowded, sizes = crowded_groups(table, rows, members, codes)
+    parts.append(_table(rows, "hash_order_not_reproduced", crowded, number=pa.array(sizes)))
+    orders = unknown_orders(table, rows, members, codes, members[first], holder)
     numbers, ids = pa.array(orders.number), rows.member_name.take(orders.member)
     texts = lists_of(ids, orders.size)
     parts.append(_table(rows, "member_order_unknown", orders.row, number=numbers, texts=texts))

@@ -32,7 +32,7 @@ from kassign_spark.inputs.target_rules import regex_check
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.spark.sessions import cores
-from kassign_spark.validation.member_order import describe_order, order_check
+from kassign_spark.validation.member_order import describe_crowded, describe_order
 from kassign_spark.validation.tasks import found_in_tasks
 from kassign_spark.validation.unused_weights import find_unused
 
@@ -105,7 +105,6 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> 
         conflict_check(inputs.members),
         _repetition_check(inputs.members),
         _pattern_check(inputs.members),
-        order_check(inputs.members),
         _check_in_tasks(found_in_tasks(inputs, tasks), assignors),
     ]
     if assignors is not None:
@@ -129,6 +128,7 @@ def _check_in_tasks(problems: DataFrame, assignors: Collection[str] | None) -> C
         "claims_mislead_client": "text",
         "owner_not_in_group": _describe_stranger("number"),
         "claimed_twice": _describe_claims("texts", "numbers"),
+        "hash_order_not_reproduced": describe_crowded("number"),
         "member_order_unknown": describe_order("texts", "number"),
     }
     if assignors is not None:
