@@ -86,8 +86,7 @@ def count_inputs(
     inputs: Inputs, known_assignors: Collection[str] | None, both_types: bool
 ) -> InputCounts:
     """Count everything in one query; a table at a time would be a few small jobs more."""
-    tables = inputs[:4]
-    sizes = [0.0 if frame is None else estimated_bytes(frame) for frame in tables]
+    sizes = table_sizes(inputs)
     one_folds_members, one_folds_topics = (size <= ONE_FOLD_BYTES for size in sizes[:2])
     size = sum(sizes)
     is_small = size <= ONE_TASK_BYTES
@@ -134,6 +133,11 @@ def count_inputs(
         assignors += row.assignors
     one_folds = one_folds_members and one_folds_topics and counts["all_edges"] <= ONE_FOLD_EDGES
     return InputCounts(counts, sorted(assignors), size, is_small, one_folds)
+
+
+def table_sizes(inputs: Inputs) -> list[float]:
+    """Return Spark's estimate of the bytes of each table; 0 where it is absent."""
+    return [0.0 if frame is None else estimated_bytes(frame) for frame in inputs[:4]]
 
 
 def in_one_partition(inputs: Inputs) -> Inputs:
