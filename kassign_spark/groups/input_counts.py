@@ -103,12 +103,10 @@ def count_inputs(
         rules += topic_id_rules()
         # A topic with two ids is one of those that appear twice.
         measures["bad_topics"] += f" + {measures['topics_twice']}"
-    bad_topic = any_broken(rules)
-    of_topics = fold_topics(inputs.topics, bad_row=bad_topic)
+    of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules), claims=_claims(inputs))
     none = F.expr("cast(array() as array<string>) as assignors")
     used = F.expr("collect_set(assignor) as assignors")
     if inputs.owned is not None:
-        of_topics = _beside_claims(of_topics, inputs.owned, has_positions=inputs.has_positions)
         measures |= _OF_CLAIMS
     parts = [
         of_members.agg(_to_counts(_OF_GROUPS), used),
@@ -147,18 +145,6 @@ def in_one_partition(inputs: Inputs) -> Inputs:
         None if frame is None else frame.coalesce(1) for frame in (inputs.owned, inputs.target)
     )
     return inputs._replace(members=members, topics=topics, owned=owned, target=target)
-
-
-def _beside_claims(of_topics: DataFrame, owned: DataFrame, *, has_positions: bool) -> DataFrame:
-    """Put what is owned of each topic beside ``fold_topics``: one row per topic of either."""
-    is_bad = f"count_if({any_broken(owned_rules(names=False, has_positions=has_positions))})"
-    measures = {"highest": "max(partition)", "claims": "count(*)", "bad_owned": is_bad}
-    claimed = owned.groupBy(CLUSTER_ID, "topic").agg(
-        *(F.expr(f"{value} as {name}") for name, value in measures.items())
-    )
-    both = of_topics.unionByName(claimed, allowMissingColumns=True)
-    names = [name for name in both.columns if name not in (CLUSTER_ID, "topic")]
-    return both.groupBy(CLUSTER_ID, "topic").agg(*(F.expr(f"max({n}) as {n}") for n in names))
 
 
 def _measure_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) -> DataFrame:
@@ -207,29 +193,55 @@ def _to_counts(measures: dict[str, str]) -> Column:
     return F.expr(f"map({', '.join(entries)}) as counts")
 
 
-def fold_topics(topics: DataFrame, *, bad_row: str, racks: bool = False) -> DataFrame:
+def _claims(inputs: Inputs) -> DataFrame | None:
+    """Count what is owned of each topic: claims, the highest partition, rows that break a rule."""
+    if inputs.owned is None:
+        return None
+    rules = owned_rules(names=False, has_positions=inputs.has_positions)
+    return inputs.owned.groupBy(CLUSTER_ID, "topic").agg(
+        F.expr("count(*) as claims"),
+        F.expr("max(partition) as highest"),
+        F.expr(f"count_if({any_broken(rules)}) as bad_owned"),
+    )
+
+
+def fold_topics(
+    topics: DataFrame, *, bad_row: str, racks: bool = False, claims: DataFrame | None = None
+) -> DataFrame:
     """Fold conforming topics, of either form, into one row per topic.
 
-    ``bad_row`` is SQL, boolean over the columns: the row breaks a rule.
+    Args:
+        topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
+        bad_row: SQL, boolean over the columns, never null: the row breaks a rule.
+        racks: whether to return them.
+        claims: ``_claims`` of the topics.
 
     Returns:
         cluster_id string, topic string, num_partitions bigint, bad_rows bigint,
         is_inconsistent boolean: given twice with different counts, or partitions missing between,
         is_twice boolean: there are several rows; with ``racks`` also racks string: the replicas'
-        as JSON, of rows that differ the greatest; null where the table does not have them.
+        as JSON, of rows that differ the greatest, null where the table does not have them. With
+        ``claims`` also claims, highest and bad_owned, bigint; a topic that is only claimed has a
+        row too, and its is_twice is null.
     """
+    rows = topics.selectExpr("*", f"{bad_row} as is_bad_row")
     if "num_partitions" in topics.columns:
         count = "max(num_partitions)"
         inconsistent = f"min(num_partitions) != {count}"
     else:
         count = "try_add(max(partition), 1)"
         inconsistent = f"count(distinct partition) != {count}"
-    has_racks = "replica_racks" in topics.columns
-    of_racks = "to_json(max(replica_racks))" if has_racks else "cast(null as string)"
-    return topics.groupBy("cluster_id", "topic").agg(
-        F.expr(f"{count} as num_partitions"),
-        F.expr(f"count_if({bad_row}) as bad_rows"),
-        F.expr(f"coalesce({inconsistent}, false) as is_inconsistent"),
-        F.expr("count(*) > 1 as is_twice"),
-        *([F.expr(f"{of_racks} as racks")] if racks else []),
-    )
+    values = {
+        "num_partitions": count,
+        "bad_rows": "count_if(is_bad_row)",
+        "is_inconsistent": f"coalesce({inconsistent}, false)",
+        "is_twice": "nullif(count(is_bad_row), 0) > 1",
+    }
+    if racks:
+        has_racks = "replica_racks" in topics.columns
+        values["racks"] = "to_json(max(replica_racks))" if has_racks else "cast(null as string)"
+    if claims is not None:
+        rows = rows.unionByName(claims, allowMissingColumns=True)
+        values |= {name: f"max({name})" for name in ("claims", "highest", "bad_owned")}
+    aggregates = (F.expr(f"{value} as {name}") for name, value in values.items())
+    return rows.groupBy(CLUSTER_ID, "topic").agg(*aggregates)

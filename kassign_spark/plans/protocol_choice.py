@@ -158,29 +158,27 @@ def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) ->
     """Return ``Choice.members`` and, with each, the candidates of its group."""
     default = F.array(*(F.lit(name) for name in DEFAULT_ASSIGNORS))
     listed = F.array_distinct(F.coalesce("assignors", default))
-    times = F.expr(f"count(*) over (partition by {', '.join(GROUP_KEY)}, member_id) as times")
-    offered = conform(candidates, CANDIDATES).select("*", times).withColumn("assignors", listed)
-    count = F.col("member_count")
+    member = F.struct("member_id", listed.alias("assignors"))
+    on_every_list = "name -> forall(members, member -> array_contains(member.assignors, name))"
+    # Of a group with a member that appears twice no list has a name on every member's.
     common = (
-        offered.groupBy(*GROUP_KEY)
-        .agg(
-            # Of a group with a member that appears twice no list has a name on every member's.
-            F.expr("if(max(times) > 1, -1, count(*)) as member_count"),
-            F.flatten(F.collect_list("assignors")).alias("on"),
-        )
-        .select(*GROUP_KEY, "member_count", F.explode_outer("on").alias("name"))
-        .groupBy(*GROUP_KEY, "name")
-        .agg(F.count("*").alias("lists"), F.max("member_count").alias("member_count"))
+        "if(size(array_distinct(members.member_id)) < size(members), array(), array_sort("
+        f"filter(array_distinct(flatten(members.assignors)), {on_every_list}))) as candidates"
+    )
+    times = F.expr(f"count(*) over (partition by {', '.join(GROUP_KEY)}, member_id) as times")
+    # Each group is one row, of which its members are made again: nothing is shuffled twice.
+    offered = (
+        conform(candidates, CANDIDATES)
         .groupBy(*GROUP_KEY)
-        .agg(F.sort_array(F.collect_list(F.when(F.col("lists") == count, F.col("name")))))
-        .toDF(*GROUP_KEY, "candidates")
+        .agg(F.collect_list(member).alias("members"))
+        .selectExpr(*GROUP_KEY, common, "inline(members)")
+        .select("*", times)
     )
     is_candidate = F.filter("assignors", lambda a: F.array_contains("candidates", a))
     names = {short_assignor(name): supported for name, supported in protocols.items()}
     protocol, detail = _protocol(names)
     vote = F.get(is_candidate, F.lit(0))
-    voting = offered.join(common, on=list(GROUP_KEY), how="inner")
-    return voting.withColumns({"vote": vote, "protocol": protocol, "detail": detail})
+    return offered.withColumns({"vote": vote, "protocol": protocol, "detail": detail})
 
 
 def _protocol(protocols: Mapping[str, Collection[str]]) -> tuple[Column, Column]:

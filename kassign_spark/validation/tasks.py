@@ -81,7 +81,7 @@ def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
-    is_empty = "num_partitions = 0" if "num_partitions" in topics.columns else "false"
+    is_empty = "num_partitions <=> 0" if "num_partitions" in topics.columns else "false"
     size, known = "num_partitions as size", "true as is_known"
     of_topics = fold_topics(topics, bad_row=is_empty, racks=True)
     return of_topics.selectExpr(
