@@ -140,7 +140,7 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
             ),
             "is_topic",
             f"array_compact(array({own})) as own_timeouts",
-        ),
+        ).coalesce(1),  # at most MOST_EVENTS
         measured,
     )
 

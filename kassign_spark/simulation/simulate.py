@@ -9,6 +9,7 @@ from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.client.group_state import FAILING, NEVER_SETTLES
 from kassign_spark.conforming import check_same_clusters, has_cluster_id
 from kassign_spark.groups.eligible import Eligible
+from kassign_spark.groups.input_counts import coalesce_small
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rack_use import fold_racks
 from kassign_spark.groups.rows import run_in_tasks
@@ -91,7 +92,7 @@ def simulate(
             reads more partitions than ``limits.PARTITIONS_OF_A_GROUP`` when it rebalances.
     """
     check_same_clusters([(MEMBERS, members), (EVENTS, events)])
-    inputs = conform_inputs(members, topics, owned, target)
+    inputs = coalesce_small(conform_inputs(members, topics, owned, target))
     checked = check_events(events, timeouts)
     eligible = inspect_inputs(inputs, ASSIGNORS, both_types=True).eligible
     sized = _sized_topics(eligible, inputs.topics, checked)
