@@ -19,10 +19,12 @@ from kassign_spark.inputs.rules import (
     is_refused_name,
     member_rules,
     owned_rules,
+    regex_rules,
     rules_of_topics,
+    target_rules,
+    topic_id_rules,
 )
-from kassign_spark.inputs.target_rules import regex_rules, target_suspects, topic_id_rules
-from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
+from kassign_spark.limits import MEMBERS_OF_A_GROUP, PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 from kassign_spark.spark.sessions import estimated_bytes
 from kassign_spark.spark.spark_versions import union_by_name
@@ -103,7 +105,10 @@ def count_inputs(
         rules += topic_id_rules()
         # A topic with two ids is one of those that appear twice.
         measures["bad_topics"] += f" + {measures['topics_twice']}"
-    of_topics = fold_topics(inputs.topics, bad_row=any_broken(rules), claims=_claims(inputs))
+    bad_topic = any_broken(rules)
+    bad_claim = any_broken(owned_rules(names=False, has_positions=inputs.has_positions))
+    claims = None if inputs.owned is None else _fold_claims(inputs.owned, bad_claim)
+    of_topics = fold_topics(inputs.topics, bad_row=bad_topic, claims=claims)
     none = F.expr("cast(array() as array<string>) as assignors")
     used = F.expr("collect_set(assignor) as assignors")
     if inputs.owned is not None:
@@ -113,13 +118,7 @@ def count_inputs(
         of_topics.agg(_to_counts(measures), none),
     ]
     if inputs.target is not None:
-        types = inputs.members.selectExpr(
-            *GROUP_KEY,
-            "false as is_bad",
-            "cast(null as struct<kind: string, hashed: bigint>) as key",
-            f"{IS_CONSUMER_GROUP} as is_consumer",
-        )
-        suspects = target_suspects(types, inputs.target)
+        suspects = _target_suspects(inputs.members, inputs.target)
         parts.append(suspects.agg(_to_counts({"bad_target": "sum(suspects)"}), none))
     if not is_small:
         # What is behind a shuffle, of one row, is a stage of its own, beside the others.
@@ -196,20 +195,40 @@ def _measure_members(inputs: Inputs, ignore_assignor: bool, both_types: bool) ->
     )
 
 
+def _target_suspects(members: DataFrame, target: DataFrame) -> DataFrame:
+    """Count in each group, as suspects, what may be wrong with its target; never too little.
+
+    Rows that are there twice are found by their hashes: two of one hash count too.
+    """
+    of_members = members.selectExpr(*GROUP_KEY, f"{IS_CONSUMER_GROUP} as is_consumer")
+    of_target = target.selectExpr(
+        *GROUP_KEY,
+        f"{any_broken(target_rules())} as is_bad",
+        "xxhash64(topic, partition) as row",
+        "if(position is null, null, xxhash64(member_id, position)) as place",
+    )
+    rows = of_members.unionByName(of_target, allowMissingColumns=True)
+    suspects = (
+        "count_if(is_bad)",
+        "count(row) - size(collect_set(row))",
+        "count(place) - size(collect_set(place))",
+        "if(bool_and(not is_consumer), count(row), 0)",
+        f"cast(count(is_consumer) > {MEMBERS_OF_A_GROUP} as int)",
+    )
+    return rows.groupBy(*GROUP_KEY).agg(F.expr(f"{' + '.join(suspects)} as suspects"))
+
+
 def _to_counts(measures: dict[str, str]) -> Column:
     entries = (f"'{name}', cast({value} as bigint)" for name, value in measures.items())
     return F.expr(f"map({', '.join(entries)}) as counts")
 
 
-def _claims(inputs: Inputs) -> DataFrame | None:
+def _fold_claims(owned: DataFrame, bad_row: str) -> DataFrame:
     """Count what is owned of each topic: claims, the highest partition, rows that break a rule."""
-    if inputs.owned is None:
-        return None
-    rules = owned_rules(names=False, has_positions=inputs.has_positions)
-    return inputs.owned.groupBy(CLUSTER_ID, "topic").agg(
+    return owned.groupBy(CLUSTER_ID, "topic").agg(
         F.expr("count(*) as claims"),
         F.expr("max(partition) as highest"),
-        F.expr(f"count_if({any_broken(rules)}) as bad_owned"),
+        F.expr(f"count_if({bad_row}) as bad_owned"),
     )
 
 
@@ -222,7 +241,7 @@ def fold_topics(
         topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
         bad_row: SQL, boolean over the columns, never null: the row breaks a rule.
         racks: whether to return them.
-        claims: ``_claims`` of the topics.
+        claims: ``_fold_claims``.
 
     Returns:
         cluster_id string, topic string, num_partitions bigint, bad_rows bigint,

@@ -1,6 +1,6 @@
 """What an assignment is refused for: the checks of its inputs."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,18 +8,20 @@ from pyspark.sql import functions as F
 from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
 from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.problem_rows import Check, Problem, TableCheck
-from kassign_spark.inputs.regexes import with_regex_topics
+from kassign_spark.inputs.regexes import with_regex_problems, with_regex_topics
 from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
     is_one_of,
     member_rules,
     owned_rules,
+    regex_rules,
     rules_of_topics,
     sql_quoted,
     sql_sentence,
     sql_text,
+    topic_id_rules,
 )
-from kassign_spark.inputs.target_rules import consumer_checks, differing_check
+from kassign_spark.inputs.target_checks import target_checks
 from kassign_spark.limits import (
     MEMBERS_OF_A_GROUP,
     PARTITIONS_OF_A_GROUP,
@@ -66,11 +68,14 @@ def input_checks(
     members, topics = inputs.members, inputs.topics
     checks = [*row_checks(inputs), conflict_check(members), _duplicate_check(members)]
     if both_types:
-        checks += [vote_check(members), *consumer_checks(inputs)]
+        checks += [vote_check(members), *_topic_id_checks(topics)]
+        if inputs.target is not None:
+            checks += target_checks(members, inputs.target)
     if assignors is not None:
         is_classic = f"not {IS_CONSUMER_GROUP}" if both_types else "true"
         checks.append(_assignor_check(members.where(is_classic), assignors))
     if both_types and inputs.has_regexes:
+        checks.append(regex_check(members.where(IS_CONSUMER_GROUP)))
         members = with_regex_topics(members, topics)
     return [*checks, *_size_checks(members, topics)]
 
@@ -187,10 +192,24 @@ def describe_too_large(problem: str, number: str) -> str:
     return sql_sentence(about, sql_quoted("group_id"), f"format_number({number}, 0)")
 
 
+def regex_check(members: DataFrame) -> TableCheck:
+    """Look for regexes that the broker refuses."""
+    return TableCheck(MEMBERS, with_regex_problems(members), regex_rules())
+
+
+def _topic_id_checks(topics: DataFrame) -> list[Check | TableCheck]:
+    if "topic_id" not in topics.columns:
+        return []
+    return [
+        TableCheck(TOPICS, topics, topic_id_rules()),
+        _differing_check(topics, "topic_id", "differing_topic_ids", sql_quoted),
+    ]
+
+
 def _topic_check(topics: DataFrame, form: Table) -> Check:
     """Look for topics with two counts, or with partitions missing between."""
     if form is TOPICS:
-        return differing_check(topics, "num_partitions", "differing_counts", unit=" partitions")
+        return _differing_check(topics, "num_partitions", "differing_counts", unit=" partitions")
     detail = sql_sentence(
         "table topics, column partition: topic {} has {} of the partitions 0..{}: "
         "give all of them, or their count as num_partitions",
@@ -201,3 +220,20 @@ def _topic_check(topics: DataFrame, form: Table) -> Check:
     values = {"number": "count(distinct partition)", "last": "max(partition)"}
     gap = Problem("partition_gap", "number <= last", detail)
     return Check(topics, ("cluster_id", "topic"), [gap], values)
+
+
+def _differing_check(
+    topics: DataFrame, column: str, problem: str, show: Callable[[str], str] = str, unit: str = ""
+) -> Check:
+    """Look for topics that are given with two values of a column; ``show`` writes one in SQL."""
+    detail = sql_sentence(
+        f"table topics, column {column}: topic {{}} is given with {{}} and with {{}}{unit}: "
+        "give each topic once",
+        sql_quoted("topic"),
+        show("least"),
+        show("most"),
+    )
+    values = {"least": f"min({column})", "most": f"max({column})"}
+    return Check(
+        topics, ("cluster_id", "topic"), [Problem(problem, "least < most", detail)], values
+    )

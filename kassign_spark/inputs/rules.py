@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from kassign_spark.client_libraries import ASSIGNORS, ASSIGNORS_OF_CLIENT, CLIENTS
 from kassign_spark.inputs.client_families import IS_UNREADABLE
 from kassign_spark.inputs.linear import UNENDING, is_compiled, may_not_end_in_sql
+from kassign_spark.inputs.regexes import REGEX_PROBLEM
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import TOPICS, Table
 
@@ -34,6 +35,7 @@ _NAME = r"(?!\.{1,2}(?![A-Za-z0-9._-]))[A-Za-z0-9._-]{1,249}"
 _WHOLE_NAME = rf"\A{_NAME}\z"
 _NAMES = rf'\A\[(?:"{_NAME}",?)*+\]\z'
 """A list of them as JSON."""
+_TOPIC_ID = r"\A[A-Za-z0-9_-]{22}\z"
 NAME_ADVICE = (
     "Kafka allows no such topic name (letters, digits, ., _ and -, at most 249 of them, neither . "
     "nor ..): a list of topics is written a;b, and a pattern belongs into topics_pattern"
@@ -173,6 +175,37 @@ def partition_rules(*, names: bool = True) -> list[Rule]:
     """Return the rules over topic and partition; without ``names`` any name but none will do."""
     of_names = [_topic_name_rule()] if names else []
     return [name_rule("topic"), *of_names, *_count_rules("partition")]
+
+
+def target_rules() -> list[Rule]:
+    """Return rules over ``schemas.TARGET``."""
+    return owned_rules(has_positions=True)
+
+
+def topic_id_rules() -> list[Rule]:
+    """Return rules over ``topics.topic_id``."""
+    return [
+        Rule(
+            "topic_id_unknown",
+            "topic_id",
+            f"not rlike(topic_id, {sql_text(_TOPIC_ID)})",
+            sql_quoted("topic_id"),
+            sql_text("is not a topic id of Kafka: 22 characters of URL-safe base64"),
+        )
+    ]
+
+
+def regex_rules() -> list[Rule]:
+    """Return rules over ``members.topics_regex``, which has its problem beside it."""
+    return [
+        Rule(
+            "topics_regex_refused",
+            "topics_regex",
+            f"{REGEX_PROBLEM} is not null",
+            sql_quoted("topics_regex"),
+            REGEX_PROBLEM,
+        )
+    ]
 
 
 def is_refused_name(name: str) -> str:

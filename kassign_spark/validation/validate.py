@@ -19,6 +19,7 @@ from kassign_spark.inputs.checks import (
     conflict_check,
     describe_duplicate,
     describe_too_large,
+    regex_check,
     row_checks,
     vote_check,
 )
@@ -29,7 +30,6 @@ from kassign_spark.inputs.rules import (
     sql_sentence,
     sql_text,
 )
-from kassign_spark.inputs.target_rules import regex_check
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.spark.sessions import cores
