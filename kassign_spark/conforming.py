@@ -201,11 +201,11 @@ def _hints(names: Iterable[str], table: Table) -> Iterable[str]:
     columns = table.columns.names
     for name in names:
         plain = "".join(filter(str.isalnum, name.lower()))
-        alike = [each for each in columns if plain in _OTHER_NAMES.get(each, "").split()]
+        alike = [column for column in columns if plain in _OTHER_NAMES.get(column, "").split()]
         if name in columns:  # a client_id may be what is missing all the same: the member_id
-            alike = [each for each in alike if not table.columns[each].nullable]
+            alike = [column for column in alike if not table.columns[column].nullable]
         else:
-            alike = [each for each in columns if plain == each.replace("_", "")] + alike
+            alike = [column for column in columns if plain == column.replace("_", "")] + alike
             alike += get_close_matches(name.lower(), columns, n=1, cutoff=0.75)
         if alike and alike[0] not in names:
             yield f"column {name} may be {alike[0]}: then name it so"

@@ -48,9 +48,9 @@ def assign_in_tasks(
     tasks = settings.batches or eligible.batches
     table = fold(eligible, claims=assignor not in (RANGE, ROUNDROBIN))
     lists = run_in_tasks(table, kernel, LISTS, tasks)
-    each = lists.selectExpr("*", "posexplode(member_ids) as (place, member_id)")
+    partitions = lists.selectExpr("*", "posexplode(member_ids) as (place, member_id)")
     partition = "first_partition + place as partition"
-    return each.where("member_id is not null").selectExpr(
+    return partitions.where("member_id is not null").selectExpr(
         *GROUP_KEY, "member_id", "topic", partition
     )
 

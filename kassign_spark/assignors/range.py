@@ -58,13 +58,13 @@ def _assign_by_rank(eligible: Eligible, settings: Settings) -> DataFrame:
     # The window has put a group into one task: its topics and partitions are for all of them.
     tasks = eligible.tasks if eligible.most_topics > settings.topics_per_task else 1
     topic = F.explode(F.array_distinct("topics")).alias("topic")
-    each = (
+    subscriptions = (
         spread(ranked, tasks)
         .select(*GROUP_KEY, "member_id", "rank", topic)
         .join(eligible.topics, on=[CLUSTER_ID, "topic"], how="inner")
     )
     of_topic = Window.partitionBy(*GROUP_KEY, "topic")
-    each = spread(each, tasks, *GROUP_KEY, "topic").withColumns(
+    subscriptions = spread(subscriptions, tasks, *GROUP_KEY, "topic").withColumns(
         {
             "rank": F.row_number().over(of_topic.orderBy("rank")) - 1,
             "subscriber_count": F.count("*").over(of_topic),
@@ -75,7 +75,7 @@ def _assign_by_rank(eligible: Eligible, settings: Settings) -> DataFrame:
     last = f"{first} + {shortest} + if(rank < {longer}, 0, -1)"
     names = (*GROUP_KEY, "member_id", "topic")
     return (
-        each.selectExpr(*names, f"int({first}) as first", f"int({last}) as last")
+        subscriptions.selectExpr(*names, f"int({first}) as first", f"int({last}) as last")
         .where("first <= last")
         .select(*names, F.explode(F.sequence("first", "last")).alias("partition"))
     )

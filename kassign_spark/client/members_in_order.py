@@ -33,7 +33,7 @@ def members_in_order(
     places = list(range(len(ids)))
     if client not in KNOWS_INSTANCES:
         return sorted(places, key=by_id.__getitem__)
-    by_instance = [None if each is None else key(each) for each in instances]
+    by_instance = [None if instance is None else key(instance) for instance in instances]
     if client == LIBRDKAFKA:
         return _order_as_librdkafka(places, by_id, by_instance)
     if client == KAFKA_PYTHON:

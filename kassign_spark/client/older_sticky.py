@@ -187,8 +187,8 @@ def list_by_turns(
         if left:
             ordered.append(turns[member].pop())
             heapq.heappush(heap, (left + 1, place, member))
-    kept = set(ordered)
-    others = [partition for partition in all_partitions if partition not in kept]
+    placed = set(ordered)
+    others = [partition for partition in all_partitions if partition not in placed]
     return ordered + (others[::-1] if from_front and ordered else others), had_choice
 
 

@@ -178,8 +178,8 @@ def _withholding(
     if chosen is not None:
         return owned
     cooperative = assignors.where(F.col("assignor") == _COOPERATIVE)
-    kept = conform(owned, OWNED).join(cooperative, on=list(GROUP_KEY), how="left_semi")
-    return restore_cluster_id(kept, has_cluster_id(members))
+    claims = conform(owned, OWNED).join(cooperative, on=list(GROUP_KEY), how="left_semi")
+    return restore_cluster_id(claims, has_cluster_id(members))
 
 
 def _with_ways(

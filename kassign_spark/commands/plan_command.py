@@ -63,11 +63,13 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     limit = Limit(args.tolerance, args.max_skew, args.max_load)
     bounds = Bounds(args.max_moves, args.max_moved_weight, args.max_count_difference)
-    chosen = options(args)
+    search_options = options(args)
     with session_reading(args, f"planning {args.snapshot}", *inputs_of(args)) as spark:
         members, topics, owned = read_snapshot(args.snapshot, spark)
         weights = read_weights(spark, args)
-        plan = plan_by_weight(members, topics, weights, owned, limit=limit, bounds=bounds, **chosen)
+        plan = plan_by_weight(
+            members, topics, weights, owned, limit=limit, bounds=bounds, **search_options
+        )
         if args.output is not None:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
                 write_table(plan.assignment, folder, "assignment", args.format)

@@ -43,11 +43,11 @@ def add_options(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
-    chosen = options(args)
+    search_options = options(args)
     with session_reading(args, f"tracing {args.snapshot}", *inputs_of(args)) as spark:
         members, topics, owned = read_snapshot(args.snapshot, spark)
         weights = read_weights(spark, args)
-        curve = tradeoff(members, topics, weights, owned, **chosen)
+        curve = tradeoff(members, topics, weights, owned, **search_options)
         write_tables(spark, args, tradeoff=curve)
         keys: list[str] = [name for name in GROUP_KEY if name in curve.columns]
         starts = curve.where("moves = 0").orderBy(curve["skew"].desc(), *keys)

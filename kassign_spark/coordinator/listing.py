@@ -123,8 +123,8 @@ def list_targets(
     for m in range(members):
         rows = order[ends[m] : ends[m + 1]]
         unchanged = bool(kept[m] == had_all[m] == has_all[m])
-        known = is_ordered or not had_all[m]
-        lists.append(MemberList(topic[rows], number[rows], known, unchanged))
+        is_known = is_ordered or not had_all[m]
+        lists.append(MemberList(topic[rows], number[rows], is_known, unchanged))
     return lists
 
 

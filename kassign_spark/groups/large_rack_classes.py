@@ -32,16 +32,16 @@ def split_by_racks(classes: Classes, eligible: Eligible) -> Classes:
     )
     numbered = subscribed_topics(eligible).withColumn("topic_number", topic_number())
     replicas = eligible.topics.select(CLUSTER_ID, "topic", "replica_racks")
-    each = (
+    partitions = (
         classes.topics.join(class_racks, on=list(CLASS_KEY), how="inner")
         .join(numbered.drop("num_partitions"), on=[*GROUP_KEY, "topic"], how="inner")
         .join(replicas, on=[CLUSTER_ID, "topic"], how="inner")
         .withColumn("partition", F.explode(F.expr("sequence(0, num_partitions - 1)")))
         .withColumn("matched", _matching_racks())
     )
-    pieces = each.groupBy(*CLASS_KEY, "matched", "subscriber_count", "topic_number", "topic").agg(
-        F.sort_array(F.collect_list("partition")).alias("partitions")
-    )
+    pieces = partitions.groupBy(
+        *CLASS_KEY, "matched", "subscriber_count", "topic_number", "topic"
+    ).agg(F.sort_array(F.collect_list("partition")).alias("partitions"))
     in_group = Window.partitionBy(*GROUP_KEY).orderBy("first")
     split, totals = materialize(
         pieces.groupBy(*CLASS_KEY, "matched", "subscriber_count")

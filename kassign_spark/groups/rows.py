@@ -94,15 +94,15 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
     on, topics = [CLUSTER_ID, "topic"], eligible.topics
     # Of an outer explode Spark infers no filter, which would have the list shuffled once more.
     if not eligible.one_folds:
-        each = lists.selectExpr(*GROUP_KEY, "explode_outer(topics) as topic")
+        subscriptions = lists.selectExpr(*GROUP_KEY, "explode_outer(topics) as topic")
         return rows(lists, SUBSCRIPTION, texts="to_json(topics)").unionByName(
-            topic_rows(each.join(topics, on=on, how="inner"))
+            topic_rows(subscriptions.join(topics, on=on, how="inner"))
         )
     # Members are read once for both kinds: the null before the topics makes the row of the list.
     listed = "explode_outer(concat(array(null), topics)) as topic"
-    each = lists.selectExpr(*GROUP_KEY, "list_number", "to_json(topics) as list", listed)
+    subscriptions = lists.selectExpr(*GROUP_KEY, "list_number", "to_json(topics) as list", listed)
     # Topics are joined within the task, and need no job that broadcasts them.
-    joined = each.join(topics.coalesce(1).hint("shuffle_hash"), on=on, how="left").where(
+    joined = subscriptions.join(topics.coalesce(1).hint("shuffle_hash"), on=on, how="left").where(
         "topic is null or num_partitions is not null"
     )
     values = _topic_values(joined)

@@ -116,10 +116,10 @@ class FlatLists(NamedTuple):
 
 def flatten_lists(texts: pa.ChunkedArray, rows: Longs) -> FlatLists:
     """Read and flatten the lists of some rows."""
-    chosen = parse_texts(texts, rows, pa.list_(pa.string()))
-    is_null = chosen.is_null().to_numpy(zero_copy_only=False)
-    flat = pa.chunked_array([chosen.flatten()])
-    return FlatLists(np.repeat(np.arange(len(rows)), lengths(chosen)), flat, is_null)
+    lists = parse_texts(texts, rows, pa.list_(pa.string()))
+    is_null = lists.is_null().to_numpy(zero_copy_only=False)
+    flat = pa.chunked_array([lists.flatten()])
+    return FlatLists(np.repeat(np.arange(len(rows)), lengths(lists)), flat, is_null)
 
 
 def encode_together(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Names, Longs]:

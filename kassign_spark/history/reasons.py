@@ -68,8 +68,8 @@ def explain_heads(
         c.PARTITIONS_ADDED: growing > 0,
         c.HANDOVER: handed_over > 0,
     }
-    chosen = np.select(list(tests.values()), range(len(tests)), len(tests))
-    reason = pa.array([*tests, c.UNKNOWN]).take(pa.array(chosen))
+    number = np.select(list(tests.values()), range(len(tests)), len(tests))
+    reason = pa.array([*tests, c.UNKNOWN]).take(pa.array(number))
     clients = _Sentence(view, heads)
     worst = np.flatnonzero(absences.kind > 0)
     parts = [
@@ -89,7 +89,7 @@ def explain_heads(
         _when(other, "assignor ", view.texts.take(had), " -> ", view.texts.take(assignor)),
         clients.listed("grown: ", grown[0], view.topics.take(grown[1]), " topics"),
         _when(
-            chosen == list(tests).index(c.HANDOVER),
+            number == list(tests).index(c.HANDOVER),
             _to_text(handed_over), " partitions handed over",
         ),
         _when(returned > 0, _to_text(returned), " static members came back"),

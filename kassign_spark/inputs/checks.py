@@ -135,8 +135,8 @@ def describe_duplicate(rows: str, table: str = "members") -> str:
     )
 
 
-def _assignor_check(members: DataFrame, known: Collection[str]) -> Check:
-    problem = Problem("assignor_unusable", "true", assignor_problem("named", known))
+def _assignor_check(members: DataFrame, names: Collection[str]) -> Check:
+    problem = Problem("assignor_unusable", "true", assignor_problem("named", names))
     named = "array_sort(collect_set(coalesce(assignor, '')))"
     return Check(members, GROUP_KEY, [problem], {"named": named})
 

@@ -39,22 +39,20 @@ def match_regexes(members: DataFrame, topics: DataFrame) -> DataFrame:
     """
     nothing = F.lit(None)
     regexes = members.where("topics_regex IS NOT NULL").select(
-        CLUSTER_ID, F.struct("group_id", "topics_regex").alias("asked"), nothing.alias("topic")
+        CLUSTER_ID, F.struct("group_id", "topics_regex").alias("regex"), nothing.alias("topic")
     )
-    topic_rows = topics.select(CLUSTER_ID, nothing.alias("asked"), "topic")
+    topic_rows = topics.select(CLUSTER_ID, nothing.alias("regex"), "topic")
     of_clusters = (
         regexes.unionByName(topic_rows)
         .groupBy(CLUSTER_ID)
-        .agg(F.collect_set("asked").alias("asked"), F.collect_set("topic").alias("names"))
+        .agg(F.collect_set("regex").alias("regexes"), F.collect_set("topic").alias("names"))
         .where("size(names) > 0")
     )
-    matching = arrow_udf(_matching, f"array<{_NAMES}>")(F.col("asked")["topics_regex"], "names")
-    matches = of_clusters.withColumn("found", matching).select(
-        CLUSTER_ID, F.explode(F.arrays_zip("asked", "found")).alias("each")
+    matching = arrow_udf(_matching, f"array<{_NAMES}>")(F.col("regexes")["topics_regex"], "names")
+    matches = of_clusters.withColumn("matches", matching).select(
+        CLUSTER_ID, F.explode(F.arrays_zip("regexes", "matches")).alias("pair")
     )
-    return matches.select(
-        CLUSTER_ID, "each.asked.*", F.array_sort(F.col("each")["found"]).alias("names")
-    )
+    return matches.select(CLUSTER_ID, "pair.regexes.*", F.array_sort("pair.matches").alias("names"))
 
 
 def with_regex_topics(members: DataFrame, topics: DataFrame) -> DataFrame:

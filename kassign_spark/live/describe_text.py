@@ -168,8 +168,8 @@ def _columns(line: str, where: str) -> tuple[str, ...] | None:
         InputError: a column is unknown or there twice, or the columns are those of no table.
     """
     names = tuple(_HEADING.findall(line))
-    known = [name for name in names if name in _CELLS]
-    if len(known) < 2 or len(known) * 2 < len(names):
+    columns = [name for name in names if name in _CELLS]
+    if len(columns) < 2 or len(columns) * 2 < len(names):
         return None
     for name in names:
         if name not in _CELLS:

@@ -104,8 +104,8 @@ def _with_details(broken: DataFrame) -> DataFrame:
         .when(rule == UNKNOWN_TOPIC, "subscribed to, but the table topics does not have it")
         .otherwise("subscribed to, but assigned to no member")
     )
-    each = broken.withColumn("partition", F.explode(partitions))
-    return each.select(
+    of_partitions = broken.withColumn("partition", F.explode(partitions))
+    return of_partitions.select(
         *GROUP_KEY,
         "rule",
         "member_id",

@@ -74,17 +74,17 @@ def assign_on_paths(
 ) -> DataFrame:
     """Do as ``assign``, and record in ``paths`` which engine computes each group."""
     assignor = short_assignor(assignor)
-    chosen = strategy_of(assignor)
-    known_assignors = None if chosen is not None else ASSIGNORS
+    strategy = strategy_of(assignor)
+    known_assignors = None if strategy is not None else ASSIGNORS
     eligible, names, consumer = inspect_by_type(
         members, topics, owned, target, known_assignors, assignor
     )
-    if chosen is None or isinstance(assignor, str):
+    if strategy is None or isinstance(assignor, str):
         eligible = eligible._replace(paths=paths)
         note_claims(eligible, paths, assignor)
     elif paths is not None:
         paths.note(eligible.groups, OWN)
-    plan = _own(eligible, names, settings) if chosen is None else chosen(eligible, settings)
+    plan = _own(eligible, names, settings) if strategy is None else strategy(eligible, settings)
     has_clusters = has_cluster_id(members)
     assignment = to_result(plan, ASSIGNMENT, has_cluster_id=has_clusters)
     if consumer is None:

@@ -134,8 +134,8 @@ def _fill_lists(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 def _list_calls(frame: DataFrame, calls: list[Column]) -> DataFrame:
     """Return the calls of each member and round, numbered from 1; null: it is not made."""
-    each = F.posexplode(F.array_compact(F.array(*calls))).alias("call", "made")
-    numbered = frame.select(*_CALL_KEY, each)
+    calls_in_order = F.posexplode(F.array_compact(F.array(*calls))).alias("call", "made")
+    numbered = frame.select(*_CALL_KEY, calls_in_order)
     return numbered.select(*_CALL_KEY, (F.col("call") + 1).alias("call"), "made.*")
 
 

@@ -143,8 +143,8 @@ def check_migration(
     may_add = step.isin("not_started", "first_bounce")
     may_remove = step.isin("first_bounce_done", "second_bounce") & (F.size("blocking") == 0)
     safe = F.array(F.when(may_add, "add_cooperative_sticky"), F.when(may_remove, "remove_eager"))
-    chosen = _groups(members).select(*GROUP_KEY, "assignor")
-    verdicts = measures.join(chosen, on=list(GROUP_KEY), how="inner").withColumns(
+    assignors = _groups(members).select(*GROUP_KEY, "assignor")
+    verdicts = measures.join(assignors, on=list(GROUP_KEY), how="inner").withColumns(
         {
             "step": step,
             "mixes_protocols": (cooperative > 0) & (F.col("eager") > 0),

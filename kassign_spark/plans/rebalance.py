@@ -176,12 +176,12 @@ def _follow(
     ``strategies`` are by the names that groups have; by an empty name that of all groups.
     """
     numbers = {ASSIGNORS[name]: number for number, name in enumerate(KAFKAS)}
-    chosen = strategies.get("")
-    if chosen is not None and chosen not in numbers:
-        return _follow_own(eligible, chosen, settings)
+    strategy = strategies.get("")
+    if strategy is not None and strategy not in numbers:
+        return _follow_own(eligible, strategy, settings)
     kernel = partial(
         _follow_arrow,
-        assignor=None if chosen is None else numbers[chosen],
+        assignor=None if strategy is None else numbers[strategy],
         protocol=protocol,
         settings=settings,
     )

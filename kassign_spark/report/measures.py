@@ -84,8 +84,8 @@ def _balance_in_the_end(plan: Plan, followed: FollowedPlan) -> DataFrame:
         return plan.balance
 
     def of_withholding(frame: DataFrame) -> DataFrame:
-        kept = fill_cluster_id(frame).join(withholding, on=keys, how="left_semi")
-        return restore_cluster_id(kept, has_cluster_id(frame))
+        incomplete = fill_cluster_id(frame).join(withholding, on=keys, how="left_semi")
+        return restore_cluster_id(incomplete, has_cluster_id(frame))
 
     members, topics, owned = plan.snapshot
     again = balance(

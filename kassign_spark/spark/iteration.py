@@ -54,12 +54,12 @@ def materialize(frame: DataFrame, measures: Mapping[str, Column] | None = None) 
 
 
 def _settle(frame: DataFrame, measures: Mapping[str, Column] | None) -> Materialized:
-    kept = frame.persist()
+    cached = frame.persist()
     try:
-        kept.count()
-        return Materialized(*checkpoint(for_checkpoint(kept), measures))
+        cached.count()
+        return Materialized(*checkpoint(for_checkpoint(cached), measures))
     finally:
-        kept.unpersist()
+        cached.unpersist()
 
 
 def _with_ids_of_its_own(settled: Materialized) -> Materialized:

@@ -124,7 +124,7 @@ def _refuse_header(spark: SparkSession, path: str, width: int, where: str) -> No
     for place, name in enumerate(names):
         if not name:
             raise InputError(f"{where}: cell {place + 1} of its header is empty")
-        before = [each for each in names[:place] if each.lower() == name.lower()]
+        before = [earlier for earlier in names[:place] if earlier.lower() == name.lower()]
         if before:
             twice = "appears twice" if name in before else f"and {before[0]} are the same to Spark"
             raise InputError(f"{where}: column {name} {twice} in its header")

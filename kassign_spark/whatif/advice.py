@@ -195,8 +195,8 @@ def _rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
     """Name the changes, row by row: there are a few for each group."""
     facts, copy, after = ranked.facts, ranked.copy, ranked.after
     described = [
-        change_of(facts, ranked.changes, int(each), int(kind))
-        for each, kind in zip(copy, ranked.kind, strict=True)
+        change_of(facts, ranked.changes, int(number), int(kind))
+        for number, kind in zip(copy, ranked.kind, strict=True)
     ]
     return _table(
         facts,
@@ -212,7 +212,10 @@ def _rows(ranked: Ranked, reasons: dict[int, str]) -> pa.Table:
         paused=after.paused[copy],
         rounds=after.rounds[copy],
         gain=ranked.gain,
-        **{name: [getattr(each, name) for each in described] for name in Described._fields},
+        **{
+            name: [getattr(description, name) for description in described]
+            for name in Described._fields
+        },
     )
 
 
@@ -247,6 +250,6 @@ def _table(facts: GroupFacts, group: Longs, reasons: dict[int, str], **columns: 
         "max_before": before.most[group],
         "spread_before": before.spread[group],
         "idle_before": before.idle[group],
-        "reason": [reasons[each] for each in group.tolist()],
+        "reason": [reasons[number] for number in group.tolist()],
     }
     return with_nulls(ADVICE, group_columns(facts.batch, group) | columns)

@@ -116,7 +116,7 @@ def migrate(
         SchemaError: columns are missing or of the wrong type.
         InputError: values that have no meaning; lists every one.
     """
-    chosen = _choose_assignor(to, assignor, policy, max_size)
+    target_assignor = _choose_assignor(to, assignor, policy, max_size)
     check_same_clusters([(MEMBERS, members), (RESTARTS, order)])
     inputs = conform_inputs(members, topics, owned)
     is_wanted = is_consumer_group() if to == CLASSIC else ~is_consumer_group()
@@ -135,7 +135,7 @@ def migrate(
     kernel = partial(
         migrate_arrow,
         to=to,
-        assignor=chosen,
+        assignor=target_assignor,
         rules=BrokerRules(policy, max_size),
         is_owned=owned is not None,
     )

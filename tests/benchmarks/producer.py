@@ -31,6 +31,8 @@ SHAPES = {
     "1 kB": ("", 1000),
 }
 PYTHON_KEYS = 20_000
+CHARACTERS = 100_000_000
+"""Java is sent all keys in one text, which has to fit the driver."""
 
 
 def key_of(number: Column, shape: str) -> Column:
@@ -50,6 +52,7 @@ def seconds_of(work: Callable[[], object], clock: Callable[[], float], runs: int
 
 
 def compare(spark: SparkSession, shape: str, count: int, scratch: Path) -> None:
+    count = min(count, CHARACTERS // max(SHAPES[shape][1], 1))
     path = str(scratch / shape.replace(" ", "-"))
     keys = spark.range(count, numPartitions=1).select(key_of(F.col("id"), shape).alias("key"))
     keys.write.parquet(path)

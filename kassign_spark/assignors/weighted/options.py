@@ -70,14 +70,14 @@ class Bounds:
         _check_number("bounds, max_moved_weight", self.max_moved_weight, 0)
 
 
-def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Refuse an option that is none of the known ones.
 
     Raises:
         SettingsError: it is not.
     """
-    if value not in known:
-        raise SettingsError(f"{name} {value!r} is not known; known are {', '.join(known)}")
+    if value not in choices:
+        raise SettingsError(f"{name} {value!r} is not known; known are {', '.join(choices)}")
 
 
 def _check_number(name: str, value: object, least: float) -> None:
