@@ -6,7 +6,7 @@ from kassign_spark.assignors.one_task import assign_arrow
 from kassign_spark.client.model import predict_group
 from tests.kafka.oracle import Assigned, Group, Member
 from tests.oracles.mixed_groups import MixedGroup
-from tests.prediction.states import named, to_state
+from tests.prediction.prediction_states import named, to_state
 from tests.task_rows import assigned_of, table_of
 
 

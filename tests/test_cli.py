@@ -324,10 +324,10 @@ def test_examples_of_the_help_can_be_parsed() -> None:
         # What is written first is of the example fleet.
         folder = Path(getattr(args, "snapshot", None) or "examples/fleet")
         for option, table in (("group", "members"), ("topics", "topics")):
-            told = getattr(args, option, None) or []
+            values = getattr(args, option, None) or []
             known = (folder / table / f"{table}.json").read_text()
             assert [
-                one for one in ([told] if isinstance(told, str) else told) if one not in known
+                one for one in ([values] if isinstance(values, str) else values) if one not in known
             ] == []
 
 

@@ -266,10 +266,10 @@ def test_at_any_moment(tmp_path: Path, own_processes: None) -> None:
             ["assign", str(fleet), "--output", str(out)], seconds, *numbers, pause=1.1 * (i % 2)
         )
         outcomes.append(code)
-        what = "terminated" if number == signal.SIGTERM else "interrupted"
+        ending = "terminated" if number == signal.SIGTERM else "interrupted"
         after = f"{out} had been written" if out.exists() else "nothing was written"
         is_right = (code, printed) == (128 + number, "") and error_output.splitlines()[-1:] == [
-            f"{_HEAD}{what}; {after}"
+            f"{_HEAD}{ending}; {after}"
         ]
         is_done = code == 0 and out.exists()
         if not (is_right or is_done) or "Traceback" in error_output:

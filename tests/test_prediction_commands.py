@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from kassign_spark import cli, write_snapshot
 from kassign_spark.tables.snapshots import Snapshot
 from tests.kafka.oracle import Group, Member, to_tables
-from tests.prediction.test_model import failing_group
+from tests.prediction.test_client_model import failing_group
 
 _OWN = [Member("c1", ["t"], [("t", 0), ("t", 1)], 4), Member("c2", ["t"], [("t", 2)], 4)]
 _ODD = [Member("c1", ["t"], [("t", 0), ("t", 1)], 4), Member("c2", ["t"])]
@@ -56,11 +56,11 @@ def test_predict(
     assert spark.read.parquet(str(output / "verdicts")).count() == 4
     assignment = spark.read.parquet(str(output / "assignment"))
     assert {row.group_id for row in assignment.collect()} == {"g0", "g1"}
-    said = lines(capsys, "predict", fleet / "all", "--show", "1")
-    assert said[0] == (
+    output_lines = lines(capsys, "predict", fleet / "all", "--show", "1")
+    assert output_lines[0] == (
         "4 groups: 2 answered exactly, 0 maybe otherwise, 1 throwing, 1 never ending"
     )
-    assert said[-1] == "1 more group not shown (--show 2 shows all)"
+    assert output_lines[-1] == "1 more group not shown (--show 2 shows all)"
     code, facts = run(capsys, "predict", fleet / "well", "--assignor", "sticky")
     assert (code, facts["ok_count"], facts["groups"]) == (0, 2, [])
 
@@ -78,12 +78,12 @@ def test_explain(
     assert cli.main(["explain", str(fleet / "settled"), "--json"]) == 0
     capsys.readouterr()
     # What predict says will be, explain says has been.
-    planned, found = tmp_path / "planned", tmp_path / "found"
+    planned, copied = tmp_path / "planned", tmp_path / "found"
     cli.main(["predict", str(fleet / "well"), "--output", str(planned)])
     capsys.readouterr()
-    code, facts = run(capsys, "explain", fleet / "well", planned, "--output", found)
+    code, facts = run(capsys, "explain", fleet / "well", planned, "--output", copied)
     assert (code, facts["explained_count"]) == (0, 2)
-    assert spark.read.parquet(str(found / "explained")).count() == 2
+    assert spark.read.parquet(str(copied / "explained")).count() == 2
 
 
 def test_explain_asks_the_own_assignor(
@@ -180,8 +180,8 @@ def test_compare(
     assert totals["range", "eager"]["failing_count"] == 0
     assert len(facts["groups"][0]["by_assignor"]) == 7
     assert spark.read.parquet(str(output / "comparison")).count() == 4 * 7
-    said = lines(capsys, "compare", fleet / "settled")
-    assert said[0] == "1 group"
-    rows = (line.split() for line in said)
+    output_lines = lines(capsys, "compare", fleet / "settled")
+    assert output_lines[0] == "1 group"
+    rows = (line.split() for line in output_lines)
     (row,) = (row for row in rows if row[:2] == ["range", "eager"] and "ok" in row)
     assert row == ["range", "eager", "0", "0", "3", "1", "1", "1", "0", "5", "5", "ok"]

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from kassign_spark import cli, rebalance, write_snapshot
 from kassign_spark.tables.snapshots import Snapshot
 from tests.kafka.oracle import Group, Member, to_tables
-from tests.prediction.test_model import failing_group
+from tests.prediction.test_client_model import failing_group
 
 _JOINS = [Member("c1", ["t"], [("t", 0), ("t", 1)], 4), Member("c2", ["t"])]
 _GROUPS = [Group({"t": 2}, _JOINS, "cooperative-sticky"), Group({"t": 2}, _JOINS, "range")]
@@ -59,8 +59,8 @@ def test_refusals(snapshot: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     output = str(tmp_path / "rounds")
     command = ["rebalance", snapshot, "--output", output]
     assert cli.main([*command, "--assignor", "range", "--protocol", "cooperative"]) == 2
-    said = capsys.readouterr().err
-    assert "'range' does not know the cooperative protocol" in said
+    errors = capsys.readouterr().err
+    assert "'range' does not know the cooperative protocol" in errors
     assert not Path(output).exists()
 
 

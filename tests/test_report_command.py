@@ -98,8 +98,8 @@ def test_a_plan_becomes_a_page(
         "has no table balance": ["report", str(fleet), "--output", str(tmp_path / "r")],
         "would replace the input": ["report", plan, "--output", f"{plan}/r.html"],
     }
-    for said, arguments in errors.items():
-        assert said in _fail(arguments, capsys)
+    for message, arguments in errors.items():
+        assert message in _fail(arguments, capsys)
     other = write_small_fleet(tmp_path / "other")
     arguments = ["report", plan, "--output", str(tmp_path / "r"), "--snapshot", str(other)]
     assert f"is not of snapshot {other}" in _fail(arguments, capsys)
@@ -160,14 +160,14 @@ def test_only_a_page_of_ours_is_replaced(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="is not a folder that can be written to"):
         write_file(str(file / "inside"), "three", mark=MARK)
     whole = file.read_text()
-    for theirs, said in {
+    for theirs, message in {
         "theirs": "is not a file that kassign-spark wrote",
         whole.replace("three", "tree!"): "was changed since kassign-spark wrote it",
         f"{whole}<p>my notes</p>": "was changed since kassign-spark wrote it",
         f"{MARK} of before there were digests": "or an earlier version wrote it",
     }.items():
         file.write_text(theirs)
-        with pytest.raises(OutputError, match=f"{said}.*, so it is not overwritten"):
+        with pytest.raises(OutputError, match=f"{message}.*, so it is not overwritten"):
             write_file(str(file), "four", mark=MARK, overwrite=True)
         assert file.read_text() == theirs
     assert list(tmp_path.iterdir()) == [file]
@@ -214,7 +214,7 @@ def test_a_history_is_on_the_page(
     rows = [re.findall(r">([^<>]+)</t[hd]>", row) for row in table.split("<tr>")[2:]]
     assert [row[:2] for row in rows] == [["billing", "10"], ["search", "3"], ["audit", "1"]]
     assert rows[0][2:] == ["36", "20.00", "a member left", "1"]
-    said = "billing, 2026-11-22 03:01:03, generation 2: a member left; "
-    assert page.count(said) == 1
+    sentence = "billing, 2026-11-22 03:01:03, generation 2: a member left; "
+    assert page.count(sentence) == 1
     line = _fail(["report", plan, "--history", plan, "--output", f"{output}2"], capsys)
     assert line.startswith(f"table rebalances: not found in {plan}")

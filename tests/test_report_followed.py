@@ -45,17 +45,17 @@ def _by_group(pieces: list[pa.Table]) -> tuple[dict[str, Any], dict[str, list[An
 def test_rounds_are_those_of_compare() -> None:
     groups = _groups()
     table = table_of(groups)
-    found, _ = _by_group(list(follow_both_arrow(table)))
+    tables, _ = _by_group(list(follow_both_arrow(table)))
     compared = {
         (row["group_id"], row["assignor"], row["protocol"]): row
         for piece in compare_arrow(table)
         for row in piece.to_pylist()
     }
-    assert len(found) == len(groups)
+    assert len(tables) == len(groups)
     moves = 0
     for number, group in enumerate(groups):
         name = name_of(number)
-        row = found[name]
+        row = tables[name]
         for protocol, assignor in (("eager", group.assignor), ("cooperative", _COOPERATIVE)):
             expected = compared[name, assignor, protocol]
             if row[f"{protocol}_rounds"] is None:  # nothing happens
@@ -64,13 +64,13 @@ def test_rounds_are_those_of_compare() -> None:
             if expected["rounds"] is None:  # the client throws, which the report does not say yet
                 assert expected["verdict"] != "ok"
                 continue
-            for what in ("rounds", "moved", "paused"):
-                assert row[f"{protocol}_{what}"] == expected[what], (name, what)
+            for measure in ("rounds", "moved", "paused"):
+                assert row[f"{protocol}_{measure}"] == expected[measure], (name, measure)
             assert row[f"{protocol}_settles"] == (expected["verdict"] == "ok")
             moves += expected["moved"]
         assert row["protocol"] == ("cooperative" if group.assignor == _COOPERATIVE else "eager")
-        for what in ("rounds", "moved", "paused", "settles"):
-            assert row[f"planned_{what}"] == row[f"{row['protocol']}_{what}"]
+        for measure in ("rounds", "moved", "paused", "settles"):
+            assert row[f"planned_{measure}"] == row[f"{row['protocol']}_{measure}"]
     assert moves > 1000
 
 
@@ -81,10 +81,10 @@ def test_loads_and_what_is_had_in_the_end() -> None:
     claims = group_table.filter(pc.equal(group_table["kind"], 3))
     kind = pa.array([OBSERVED] * len(claims), pa.int8())
     planned = claims.set_column(claims.schema.get_field_index("kind"), "kind", kind)
-    found, ends = _by_group(list(follow_both_arrow(pa.concat_tables([group_table, planned]))))
+    tables, ends = _by_group(list(follow_both_arrow(pa.concat_tables([group_table, planned]))))
     withholding = 0
     for number, group in enumerate(groups):
-        row = found[name_of(number)]
+        row = tables[name_of(number)]
         had = [len(set(member.owned)) for member in group.members]
         assert [row["min_before"], row["max_before"]] == [min(had), max(had)]
         assert row["idle_before"] == had.count(0)
@@ -103,9 +103,9 @@ def test_loads_and_what_is_had_in_the_end() -> None:
 
 
 def test_without_what_was_owned() -> None:
-    found, ends = _by_group(list(follow_both_arrow(table_of(_groups()[:20]), is_owned=False)))
-    assert not ends or all(found[name]["withheld_count"] for name in ends)
-    for row in found.values():
+    tables, ends = _by_group(list(follow_both_arrow(table_of(_groups()[:20]), is_owned=False)))
+    assert not ends or all(tables[name]["withheld_count"] for name in ends)
+    for row in tables.values():
         unknown = ("eager_moved", "cooperative_moved", "planned_moved", "min_before", "max_before")
         assert [row[name] for name in (*unknown, "idle_before")] == [None] * 6
 

@@ -208,8 +208,8 @@ def test_why_a_group_is_uneven(browser: webdriver.Chrome, small: Path) -> None:
     even = next(i for i, d in enumerate(made_found(120, details=50).details) if d["why"] is None)
     browser.find_element(By.CSS_SELECTOR, f'tr.group[data-group="{even}"] button').click()
     assert len(browser.find_elements(By.CSS_SELECTOR, ".drawing")) == 1
-    said = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".why p")]
-    assert sum("kassign-spark advise says why" in text for text in said) == 1
+    paragraphs = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".why p")]
+    assert sum("kassign-spark advise says why" in text for text in paragraphs) == 1
     _assert_quiet(browser)
 
 

@@ -16,7 +16,7 @@ from kassign_spark.report.why import (
 )
 from kassign_spark.whatif.advice import advise_arrow
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
-from tests.whatif.batches import table_of
+from tests.whatif.batch_tables import table_of
 
 GROUPS = {group.name: group for group in mixed_groups(147, 31) if group.subscriptions}
 

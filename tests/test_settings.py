@@ -68,9 +68,9 @@ def test_neither_true_nor_false(name: str) -> None:
 
 def test_the_local_defaults_are_those_of_the_file() -> None:
     lines = (_CONF / "spark-local.conf").read_text().splitlines()
-    given = dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
+    values = dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
     expected = dict(LOCAL_DEFAULTS)
     # The file cannot count cores.
     assert expected.pop("spark.sql.shuffle.partitions") == str(2 * (os.cpu_count() or 1))
-    assert int(given.pop("spark.sql.shuffle.partitions")) > 0
-    assert given == expected
+    assert int(values.pop("spark.sql.shuffle.partitions")) > 0
+    assert values == expected

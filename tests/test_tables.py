@@ -564,10 +564,10 @@ def test_what_somebody_added_or_changed_is_not_overwritten(
     where = target if way == "renamed" else next(target.glob("run-*"))
     for name in _FOREIGN:
         foreign = _add(where, name)
-        said = _refused_over(spark, target)
-        assert "holds what kassign-spark did not write (" in said
-        assert said.endswith("), so it is not overwritten; name another folder")
-        assert name.split("/")[0] in said, said
+        refusal = _refused_over(spark, target)
+        assert "holds what kassign-spark did not write (" in refusal
+        assert refusal.endswith("), so it is not overwritten; name another folder")
+        assert name.split("/")[0] in refusal, refusal
         shutil.rmtree(foreign) if name.endswith("/") else foreign.unlink()
         if foreign.parent not in (where, where / "topics"):
             foreign.parent.rmdir()

@@ -52,9 +52,9 @@ def findings(
     got: list[Findings] = [{} for _ in clients]
     for row in check_settings(spark.createDataFrame(rows, SCHEMA)).collect():
         of_client = got[int(row.client[1:])]
-        said = of_client.get(row.setting)
-        assert said != row.severity, f"said twice: {row}"
-        of_client[row.setting] = "refused" if "refused" in (said, row.severity) else "advice"
+        finding = of_client.get(row.setting)
+        assert finding != row.severity, f"said twice: {row}"
+        of_client[row.setting] = "refused" if "refused" in (finding, row.severity) else "advice"
         assert row.detail
     return got
 
@@ -257,15 +257,15 @@ def test_the_pinned_consumer_refuses_what_we_say_it_refuses(spark: SparkSession)
     # A group.id that is not in the file may come from the program.
     settings = [s for s in settings if s.get(GROUP, "") is not None]
     settings = [s for i, s in enumerate(settings) if s not in settings[:i]]
-    ours = findings(spark, [(KAFKA_VERSION, s) for s in settings])
+    answers = findings(spark, [(KAFKA_VERSION, s) for s in settings])
     outcomes = set()
-    for given, found in zip(settings, ours, strict=True):
-        number = (given.get(SESSION) or "").strip()
+    for values, severities in zip(settings, answers, strict=True):
+        number = (values.get(SESSION) or "").strip()
         by_broker = number in ("2000", "5999", "1800001")
-        expected = {s for s, severity in found.items() if severity == REFUSED}
+        expected = {s for s, severity in severities.items() if severity == REFUSED}
         if by_broker:
             expected -= {SESSION}
-        assert is_refused(spark, given) == bool(expected), (given, found)
+        assert is_refused(spark, values) == bool(expected), (values, severities)
         outcomes.add(bool(expected))
     assert outcomes == {True, False}
 
@@ -323,12 +323,12 @@ def test_the_pinned_broker_refuses_what_we_say_it_refuses(spark: SparkSession) -
     }
     java = new_java_object(spark, "Limits")
     for names, ask in ((of_broker, java.ofBroker), (times, java.ofGroup)):
-        given = _drawn(names, rng)
-        refusals = json.loads(ask(json.dumps(given)))
-        result = findings(spark, [(KAFKA_VERSION, settings) for settings in given])
+        drawn = _drawn(names, rng)
+        refusals = json.loads(ask(json.dumps(drawn)))
+        result = findings(spark, [(KAFKA_VERSION, settings) for settings in drawn])
         wrong = [
             (settings, refusal, said)
-            for settings, refusal, said in zip(given, refusals, result, strict=True)
+            for settings, refusal, said in zip(drawn, refusals, result, strict=True)
             if (refusal is None) == (REFUSED in said.values())
         ]
         assert wrong == []

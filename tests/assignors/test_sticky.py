@@ -24,8 +24,8 @@ def test_worked_examples(spark: SparkSession) -> None:
     examples = [example for example in EXAMPLES if example.group.assignor in NAMES]
     groups = [example.group for example in examples]
     assigned = oracle.from_table(assign(*oracle.to_tables(spark, groups)), groups)
-    for example, found in zip(examples, assigned, strict=True):
-        counts = {member: len(tps) for member, tps in found.items()}
+    for example, answer in zip(examples, assigned, strict=True):
+        counts = {member: len(tps) for member, tps in answer.items()}
         assert sorted(counts.values()) == sorted(map(len, example.expected.values())), example.name
 
 

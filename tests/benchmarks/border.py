@@ -144,11 +144,11 @@ class Spent:
     failed: str = ""
     ended: threading.Event = field(default_factory=threading.Event)
 
-    def print(self, edges: int, what: str) -> None:
+    def print(self, edges: int, measure: str) -> None:
         """Print a line."""
         rounds = f"{self.rounds}" if self.rounds else "-"
         print(
-            f"{edges:>10,}  {what:<12}{self.seconds:>8.1f}{self.megabytes:>7.0f}{rounds:>7}"
+            f"{edges:>10,}  {measure:<12}{self.seconds:>8.1f}{self.megabytes:>7.0f}{rounds:>7}"
             f"  {self.failed}",
             flush=True,
         )

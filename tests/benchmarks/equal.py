@@ -111,17 +111,17 @@ def _run(
 
     for label in cases:
         members, owned, assignor = CASES[label]
-        floors, ours = [], []
+        floors, seconds = [], []
         for run in range(runs + 2):
             floor, mine = timed(members, owned, None), timed(members, owned, assignor)
             if run >= 2:
                 floors.append(floor)
-                ours.append(mine)
-        floor, mine = statistics.median(floors), statistics.median(ours)
+                seconds.append(mine)
+        floor, mine = statistics.median(floors), statistics.median(seconds)
         line = (
             f"  {label}: {mine:.2f} s, {shape.total / mine:,.0f} partitions/s, "
             f"{mine / floor:.2f} x the floor of {floor:.2f} s "
-            f"({min(ours):.2f} s, {min(ours) / min(floors):.2f} x {min(floors):.2f} s)"
+            f"({min(seconds):.2f} s, {min(seconds) / min(floors):.2f} x {min(floors):.2f} s)"
         )
         if java:
             theirs = statistics.median(

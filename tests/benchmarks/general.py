@@ -236,10 +236,10 @@ def _kafkas(
 
 
 @contextmanager
-def _timed(what: str) -> Iterator[None]:
+def _timed(step: str) -> Iterator[None]:
     started = time.perf_counter()
     yield
-    print(f"{what}: {time.perf_counter() - started:.1f} s", flush=True)
+    print(f"{step}: {time.perf_counter() - started:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

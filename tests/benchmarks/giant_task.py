@@ -94,7 +94,7 @@ def _assigned(topic_count: int, member_count: int) -> pa.Table:
     )
 
 
-def _kind(kind: int, count: int, /, **given: pa.Array) -> pa.Table:
+def _kind(kind: int, count: int, /, **columns: pa.Array) -> pa.Table:
     first = pa.array(np.zeros(count, np.int64))
     nothing = {
         "cluster_id": pa.array([""]).take(first),
@@ -105,7 +105,7 @@ def _kind(kind: int, count: int, /, **given: pa.Array) -> pa.Table:
         **dict.fromkeys(("rack_id", "texts"), pa.nulls(count, pa.string())),
         "size": pa.nulls(count, pa.int64()),
     }
-    return pa.table(nothing | given)
+    return pa.table(nothing | columns)
 
 
 if __name__ == "__main__":

@@ -99,16 +99,16 @@ def _generation_value(members: int) -> tuple[bytes, bytes]:
     """The bytes around the generation's number: two topics, a partition of each a member."""
     listed = []
     for place in range(members):
-        held = (("topic-00", place), ("topic-01", place))
-        said = protocol.Subscription(("topic-00", "topic-01"), held, 1)
+        owned = (("topic-00", place), ("topic-01", place))
+        subscription = protocol.Subscription(("topic-00", "topic-01"), owned, 1)
         listed += [
             wire.string(f"consumer-orders-{place}-3f2a54b0-77c1-4c0f-9d52-{place:012d}"),
             struct.pack(">h", -1),
             wire.string(f"consumer-orders-{place}"),
             wire.string("/10.20.30.40"),
             struct.pack(">ii", 300_000, 45_000),
-            wire.nullable_bytes(protocol.encode_subscription(said)),
-            wire.nullable_bytes(protocol.encode_assignment(protocol.Assignment(held))),
+            wire.nullable_bytes(protocol.encode_subscription(subscription)),
+            wire.nullable_bytes(protocol.encode_assignment(protocol.Assignment(owned))),
         ]
     leader = wire.string("consumer-orders-0-3f2a54b0-77c1-4c0f-9d52-000000000000")
     return (
@@ -196,7 +196,7 @@ def _reduce(records: DataFrame, args: argparse.Namespace) -> None:
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
     began = time.monotonic()
-    told = rebalances(records).agg(F.count(F.lit(1)), F.sum("kept")).collect()[0]
+    totals = rebalances(records).agg(F.count(F.lit(1)), F.sum("kept")).collect()[0]
     seconds = time.monotonic() - began
     ended.set()
     watching.join()
@@ -204,7 +204,7 @@ def _reduce(records: DataFrame, args: argparse.Namespace) -> None:
         f"{'rebalances':>20}: {seconds:6.1f} s, {args.records / seconds:10,.0f} records/s,"
         f" a Python worker {most[0]:,.0f} MiB at most"
     )
-    assert told[0] == args.records // _ONE_IN, told
+    assert totals[0] == args.records // _ONE_IN, totals
 
 
 def _jvm_seconds(spark: SparkSession) -> float:

@@ -25,7 +25,7 @@ from kassign_spark.client.model import predict_group
 from kassign_spark.plans.predict import PREDICTED, predict
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
-from tests.prediction.states import to_state
+from tests.prediction.prediction_states import to_state
 from tests.spark_session import start_session
 
 SEED = 5
@@ -163,10 +163,10 @@ def _kafkas(spark: SparkSession, groups: Sequence[Group]) -> float:
 
 
 @contextmanager
-def _timed(what: str) -> Iterator[None]:
+def _timed(step: str) -> Iterator[None]:
     started = time.perf_counter()
     yield
-    print(f"{what}: {time.perf_counter() - started:.1f} s", flush=True)
+    print(f"{step}: {time.perf_counter() - started:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -113,10 +113,10 @@ def _pair(command: str, plan: str, output: str, scratch: Path) -> tuple[list[str
             ["simulate", str(FLEET), "--events", str(_events(scratch, count))] for count in (200, 4)
         )
         return many, [*program, *few]
-    given = [command, plan if command == "report" else str(FLEET)]
+    arguments = [command, plan if command == "report" else str(FLEET)]
     if command not in ("validate", "compare"):
-        given += ["--output", output]
-    return given, [sys.executable, "-c", _SCRIPT, str(FLEET / "members"), f"{output}-beside"]
+        arguments += ["--output", output]
+    return arguments, [sys.executable, "-c", _SCRIPT, str(FLEET / "members"), f"{output}-beside"]
 
 
 def _events(scratch: Path, count: int) -> Path:

@@ -186,10 +186,10 @@ def write_plan(plan: Path) -> None:
 
 
 def _command(*arguments: str) -> None:
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         code = run_command(list(arguments))
-    assert code in (0, 1), said.getvalue()
+    assert code in (0, 1), output.getvalue()
 
 
 def main() -> None:
@@ -237,13 +237,13 @@ def _print(name: str, cores: int, runs: int, count: Callable[[], Counted]) -> No
         counted = count()
         seconds.append(time.perf_counter() - started)
     bar = BARS.get(name)
-    said = "" if bar is None else f"{bar.queries} / {bar.jobs}"
+    remark = "" if bar is None else f"{bar.queries} / {bar.jobs}"
     missed = bar is not None and (counted.queries > bar.queries or counted.jobs > bar.jobs)
     if counted.most_tasks > 2 * cores:
-        missed, said = True, f"{said} and {2 * cores} tasks".removeprefix(" and ")
+        missed, remark = True, f"{remark} and {2 * cores} tasks".removeprefix(" and ")
     print(
         f"{name:<24}{counted.queries:>9}{counted.jobs:>6}{counted.most_tasks:>7}"
-        f"{counted.java_calls:>7}{min(seconds[1:]):>9.2f}   {said}{' MISSED' if missed else ''}",
+        f"{counted.java_calls:>7}{min(seconds[1:]):>9.2f}   {remark}{' MISSED' if missed else ''}",
         flush=True,
     )
 

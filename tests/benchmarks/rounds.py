@@ -117,8 +117,8 @@ def _checksum(class_of: Any, member_of: Any, assigned: Any) -> int:
 class TimedRounds(Rounds):
     """Notes what each superstep took."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.seconds: dict[str, list[float]] = defaultdict(list)
 
     def step(self, commands: list[Command]) -> list[Answer]:

@@ -48,13 +48,13 @@ def main() -> None:
                 join(admin, node, f"group-{number}", list(_TOPICS))
             print(f"member {member + 1}: {time.perf_counter() - started:.1f} s", flush=True)
         admin.close()
-        for what in ("first", "second"):
+        for run in ("first", "second"):
             started = time.perf_counter()
             tables = read_cluster(broker.bootstrap_server, consumer_groups=True)
             seconds = time.perf_counter() - started
             groups = len({row[1] for row in tables.members})
             print(
-                f"{what}: {seconds:.1f} s, {groups} groups, {len(tables.members)} members, "
+                f"{run}: {seconds:.1f} s, {groups} groups, {len(tables.members)} members, "
                 f"{len(tables.target)} rows of target, {len(tables.settings)} settings, "
                 f"{len(tables.omitted)} left out",
                 flush=True,

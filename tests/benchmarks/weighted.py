@@ -12,7 +12,7 @@ from kassign_spark.assignors.weighted import large
 from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.planner import plan_groups
 from kassign_spark.assignors.weighted.small import PlanOptions
-from tests.assignors.weighted.groups import as_group, draw
+from tests.assignors.weighted.drawn_groups import as_group, draw
 from tests.assignors.weighted.large_groups import LARGE, make, with_owners
 
 BARS = {"million": (3.0, 10.0), "ten-classes": (5.0, None)}

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from kassign_spark import plan_by_weight
-from tests.assignors.weighted.groups import draw
+from tests.assignors.weighted.drawn_groups import draw
 
 BARS = {"fast": 100.0, "default": 200.0}
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -155,9 +155,9 @@ def _processes() -> tuple[int, list[int]]:
             process = parents[process]
             yield process
 
-    ours = [process for process in parents if os.getpid() in ancestors(process)]
-    jvm = next(p for p in ours if p in java and not java & set(ancestors(p)))
-    return jvm, [p for p in ours if jvm in ancestors(p)]
+    descendants = [process for process in parents if os.getpid() in ancestors(process)]
+    jvm = next(p for p in descendants if p in java and not java & set(ancestors(p)))
+    return jvm, [p for p in descendants if jvm in ancestors(p)]
 
 
 def spread(log: Path, effort: str) -> str:

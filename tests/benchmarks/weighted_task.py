@@ -31,9 +31,10 @@ def main() -> None:
     table = one_group(args.partitions, args.members)
     before = peak_gb()
     start = time.process_time()
-    wanted, given = PlanOptions(Limit(), Bounds(), "default"), WeightOptions(False, None, 0.0, {})
+    plan_options = PlanOptions(Limit(), Bounds(), "default")
+    weight_options = WeightOptions(False, None, 0.0, {})
     count, verdict = 0, {}
-    for piece in plan_arrow(table, options=wanted, weights=given):
+    for piece in plan_arrow(table, options=plan_options, weights=weight_options):
         count += len(piece) - piece["member_id"].null_count
         verdict = piece.slice(len(piece) - 1).to_pylist()[0]
     print(
@@ -56,7 +57,7 @@ def one_group(partitions: int, members: int) -> pa.Table:
     number = np.concatenate([np.arange(size) for size in sizes])
     weight = np.exp(random.normal(0, 1, partitions)) * 100
     by_name = pa.array(topics).take(pa.array(topic))
-    said = json.dumps([None, None, None])
+    texts = json.dumps([None, None, None])
     parts = [
         _kind(SUBSCRIPTION, 1, texts=pa.array([json.dumps(topics)])),
         _kind(
@@ -65,7 +66,7 @@ def one_group(partitions: int, members: int) -> pa.Table:
             member_id=pa.array(names),
             number=pa.array([-1] * members),
             place=pa.array([-1] * members),
-            texts=pa.array([said] * members),
+            texts=pa.array([texts] * members),
         ),
         _kind(TOPIC, len(sizes), topic=pa.array(topics), number=pa.array(sizes)),
         _kind(

@@ -85,9 +85,9 @@ def _member(name: str, assignor: str, client_id: str | None, data: bytes | None)
 
 def test_families(spark: SparkSession) -> None:
     members = builders.members(spark, [_member(*case[:4]) for case in _CASES])
-    told = with_clients(conform(members, MEMBERS)).collect()
+    rows = with_clients(conform(members, MEMBERS)).collect()
     expected = {name: client for name, _, _, _, client in _CASES}
-    assert {row.group_id: row.client for row in told} == expected
+    assert {row.group_id: row.client for row in rows} == expected
 
 
 def test_what_is_given_comes_first(spark: SparkSession) -> None:

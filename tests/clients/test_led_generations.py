@@ -11,7 +11,7 @@ from kassign_spark.history.explain_read import SIZES
 from kassign_spark.history.explained_generations import explain_generations
 from tests.clients.libraries import Answer, answers
 from tests.clients.test_older_sticky import fresh, later
-from tests.history.test_explain import _record
+from tests.history.test_explain_generations import _record
 from tests.kafka.log_records import Record, write
 from tests.kafka.oracle import Group, Member
 from tests.log.batches import decoded

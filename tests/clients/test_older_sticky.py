@@ -38,21 +38,21 @@ def later(rng: random.Random, group: Group, answer: Answer, generation: int) -> 
         members.append(member)
     topics = dict(group.topics)
     for _ in range(rng.randint(0, 2)):
-        what = rng.choice(("comes", "goes", "restarts", "grows", "vanishes"))
+        change = rng.choice(("comes", "goes", "restarts", "grows", "vanishes"))
         place = rng.randrange(len(members))
-        if what == "comes":
+        if change == "comes":
             like = members[place]
             members.insert(place, Member(f"n-{rng.randint(0, 999):03}-{generation}", like.topics))
-        elif what == "goes" and len(members) > 1:
+        elif change == "goes" and len(members) > 1:
             del members[place]
-        elif what == "restarts":
+        elif change == "restarts":
             members[place] = Member(
                 f"r-{rng.randint(0, 999):03}-{generation}", members[place].topics
             )
-        elif what == "grows":
+        elif change == "grows":
             topic = rng.choice([*topics])
             topics[topic] += rng.randint(1, 4)
-        elif what == "vanishes" and len(topics) > 1:
+        elif change == "vanishes" and len(topics) > 1:
             del topics[rng.choice([*topics])]
     return Group(topics, members, group.assignor)
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from kassign_spark import cli
-from tests.cluster.fleets import write_fleet
+from tests.cluster.fleet_files import write_fleet
 from tests.cluster.standalone import Standalone
 
 pytestmark = pytest.mark.slow

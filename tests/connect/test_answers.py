@@ -46,11 +46,11 @@ def test_spark_connect_gives_the_same_rows(spark: SparkSession, tmp_path: Path) 
     )
     assert asked.returncode == 0, asked.stderr[-3000:]
     result = json.loads((tmp_path / "found").read_text())
-    said = result.pop(REFUSAL)
+    refusal = result.pop(REFUSAL)
     assert [name for name in expected if expected[name] != result.get(name)] == []
     assert len(result) == len(expected)
-    assert len(said) == 1
-    assert "exists, and Spark Connect cannot remove what is there" in said[0]
+    assert len(refusal) == 1
+    assert "exists, and Spark Connect cannot remove what is there" in refusal[0]
     original = read_snapshot(ROOT / "examples" / "fleet", spark).tables()
     written = read_snapshot(tmp_path / "found-snapshot", spark).tables()
     assert {name: sorted(map(str, frame.collect())) for name, frame in written.items()} == {

@@ -40,9 +40,9 @@ def test_a_server_that_is_not_there() -> None:
         timeout=300,
     )
     read, assigned = ran.stdout.splitlines()
-    said = "the server of Spark Connect does not answer: failed to connect to all addresses"
-    assert read.startswith(f"InputError: folder fleet: {said}")
-    assert assigned.startswith(f"SessionError: {said}")
+    message = "the server of Spark Connect does not answer: failed to connect to all addresses"
+    assert read.startswith(f"InputError: folder fleet: {message}")
+    assert assigned.startswith(f"SessionError: {message}")
 
 
 def test_a_call_that_the_server_does_not_know() -> None:
@@ -50,9 +50,10 @@ def test_a_call_that_the_server_does_not_know() -> None:
         "<_InactiveRpcError of RPC that terminated with:\n\tstatus = StatusCode.UNIMPLEMENTED"
         '\n\tdetails = "Method not found: spark.connect.X/Y"\n\tdebug_error_string = "..."\n>'
     )
-    said = rpc_message(text) or ""
-    assert said.startswith("the server of Spark Connect does not know this call (Method not found")
-    assert said.endswith("the server must be of that version or later")
+    message = rpc_message(text) or ""
+    beginning = "the server of Spark Connect does not know this call (Method not found"
+    assert message.startswith(beginning)
+    assert message.endswith("the server must be of that version or later")
     assert rpc_message("another text") is None
 
 

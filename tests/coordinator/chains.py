@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from tests.coordinator.states import Topics
+from tests.coordinator.described_states import Topics
 from tests.kafka.coordinator import Script, random_member_id, random_topic_id
 
 EVENTS = ("join", "leave", "grow", "resubscribe", "restart", "delete", "recreate", "create")
@@ -86,8 +86,8 @@ def _join(group: _Group, alike: bool, static: float, instance: str | None = None
         instance = f"i{rng.randrange(10**6)}"
     topics = _subscription(group, alike)
     group.members[member] = instance, topics
-    said = {"instance": instance, "topics": topics, "assignor": group.assignor}
-    group.script.heartbeat(member, **said)
+    settings = {"instance": instance, "topics": topics, "assignor": group.assignor}
+    group.script.heartbeat(member, **settings)
     return member
 
 
@@ -164,9 +164,9 @@ def _compute(group: _Group, event: str, joins: str | None = None) -> Computation
     if rng.random() < 0.8:
         order = sorted(group.members)
         rng.shuffle(order)
-        told = script.round([member for member in order if member != first])
+        answers = script.round([member for member in order if member != first])
         confirmed = script.round(order, confirm=True)
-        rounds = (computing, told, confirmed, script.round(order), script.describe())
+        rounds = (computing, answers, confirmed, script.round(order), script.describe())
     was_settled, group.is_settled = group.is_settled, bool(rounds)
     topics = dict(group.topics)
     return Computation(script, event, topics, before, after, first, was_settled, joined, rounds)

@@ -103,7 +103,7 @@ class Life:
         there = {topic.key for topic in group.topics.values()}
         if choose_assignor([member.vote for member in group.members]).undecided:
             self.verdict = "never_settles"
-        told = {
+        state = {
             "group_epoch": group.group_epoch,
             "assignment_epoch": group.assignment_epoch,
             "members": self.here(),
@@ -113,7 +113,7 @@ class Life:
             },
             **said,
         }
-        self.seen.append(Seen(f"{kind}, {moment}", self.script.describe(), told, self.verdict))
+        self.seen.append(Seen(f"{kind}, {moment}", self.script.describe(), state, self.verdict))
 
     def compute(self, speaker: str | None = None) -> None:
         group = self.group
@@ -150,8 +150,8 @@ class Life:
         states = dict.fromkeys(here, "STABLE")
         epochs = dict.fromkeys(here, group.assignment_epoch)
         self.held = {m: self.subscribed(m, group.targets.get(m, NOTHING)) for m in here}
-        held = {member: sorted(self.pairs(listed)) for member, listed in self.held.items()}
-        self.look("settled", kind, states=states, epochs=epochs, held=held)
+        owned = {member: sorted(self.pairs(listed)) for member, listed in self.held.items()}
+        self.look("settled", kind, states=states, epochs=epochs, held=owned)
         self.is_ahead = False
 
     def arrive(self, here: list[str]) -> None:
@@ -236,12 +236,12 @@ def _names(life: Life, alike: bool) -> tuple[str, ...]:
 
 
 def _said(member: GroupMember) -> dict[str, Any]:
-    said: dict[str, Any] = {"topics": list(member.topics), "regex": member.regex or ""}
+    subscription: dict[str, Any] = {"topics": list(member.topics), "regex": member.regex or ""}
     if member.instance_id is not None:
-        said["instance"] = member.instance_id
+        subscription["instance"] = member.instance_id
     if member.vote is not None:
-        said["assignor"] = member.vote
-    return said
+        subscription["assignor"] = member.vote
+    return subscription
 
 
 def _join(life: Life, alike: bool, static: float, **given: Any) -> None:

@@ -18,7 +18,7 @@ from kassign_spark.coordinator.reconcile import (
 )
 from kassign_spark.plans.listener import consumer_listener_calls
 from tests.coordinator.chains import Computation
-from tests.coordinator.states import Described
+from tests.coordinator.described_states import Described
 
 
 def pairs(text: str) -> Pairs:
@@ -152,9 +152,9 @@ def test_rounds_are_the_coordinators(computed: dict[str, list[Computation]]) -> 
     """Heartbeats in random order: the first round to the letter, the third is always the last."""
     followed_groups = [c for of in computed.values() for c in of if c.rounds and _was_settled(c)]
     differing = [
-        (number, c.event, what)
+        (number, c.event, difference)
         for number, c in enumerate(followed_groups)
-        for what in _differences(c)
+        for difference in _differences(c)
     ]
     assert differing == []
     assert len(followed_groups) > 1000
@@ -178,13 +178,13 @@ def _differences(computation: Computation) -> Iterator[str]:
     members = [m["member_id"] for m in described["members"]]
     first = {**answers[1], computation.first: answers[0]}
     has = {number: _having(steps, number, len(members)) for number in range(MOST_ROUNDS + 1)}
-    held = has[0]
+    owned = has[0]
     for m, member in enumerate(members):
-        told = first[member]
-        given = _coded(told["assignment"], codes) if "assignment" in told else held[m]
+        answer = first[member]
+        given = _coded(answer["assignment"], codes) if "assignment" in answer else owned[m]
         if given != has[1][m]:
             yield "the first round"
-        if (told["epoch"] == described["assignment_epoch"]) != (steps.arrived_in[m] == 1):
+        if (answer["epoch"] == described["assignment_epoch"]) != (steps.arrived_in[m] == 1):
             yield "the epoch after the first round"
         confirmed = answers[2].get(member, {})
         given = _coded(confirmed["assignment"], codes) if "assignment" in confirmed else given

@@ -10,7 +10,7 @@ from kassign_spark.coordinator.member_table import MemberTable
 from kassign_spark.coordinator.next_target import next_target
 from kassign_spark.coordinator.orders import topic_id_hash
 from kassign_spark.coordinator.target_state import ConsumerGroupState
-from tests.coordinator.states import Target, named, to_state
+from tests.coordinator.described_states import Target, named, to_state
 
 IDS = {
     "t": "J6V0K9wQRmmjVk2nq0Y1zA",

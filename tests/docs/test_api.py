@@ -75,15 +75,15 @@ def test_names_that_were_all_in_one_place_are_still_there() -> None:
 def test_names_for_type_checkers_are_those_that_are_imported_when_asked_for() -> None:
     tree = ast.parse(Path(kassign_spark.__file__).read_text())
     (checked,) = (node for node in tree.body if isinstance(node, ast.If))
-    told = {
+    columns = {
         alias.name: (node.module or "").removeprefix("kassign_spark.")
         for node in checked.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert told == kassign_spark._MODULE_OF
-    assert set(told) | {"load_settings"} == set(HOMES)
-    assert set(told) <= set(dir(kassign_spark))
+    assert columns == kassign_spark._MODULE_OF
+    assert set(columns) | {"load_settings"} == set(HOMES)
+    assert set(columns) <= set(dir(kassign_spark))
     with pytest.raises(AttributeError, match="'kassign_spark' has no attribute 'asign'"):
         _ = kassign_spark.asign
 
@@ -156,7 +156,7 @@ def test_columns_of_the_results_are_in_the_documents() -> None:
     assert page == results.with_section(page)
     of_log = {f"read_group_log.{name}" for name in kassign_spark.GroupLog._fields}
     assert {name for name in results.TABLES if name.startswith("read_group_log.")} == of_log
-    told = {name.partition(".")[0] for name in results.columns()}
+    functions = {name.partition(".")[0] for name in results.columns()}
     no_tables = {
         "coordinator_partition",
         "load_settings",
@@ -164,7 +164,7 @@ def test_columns_of_the_results_are_in_the_documents() -> None:
         "partition_for_key",
         "write_snapshot",
     }
-    assert set(FUNCTIONS) - told - no_tables == {"read_snapshot"}  # the tables of the folder
+    assert set(FUNCTIONS) - functions - no_tables == {"read_snapshot"}  # the tables of the folder
 
 
 def test_assignors_are_named_in_the_documents() -> None:

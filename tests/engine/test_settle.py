@@ -13,7 +13,7 @@ from kassign_spark.engine.edges import compact_edges
 from kassign_spark.engine.program import find_components, settle_blocks
 from kassign_spark.engine.segments import Longs
 from kassign_spark.engine.task import components, settle
-from tests.engine.groups import Edges, edges_of, random_edges
+from tests.engine.edge_groups import Edges, edges_of, random_edges
 from tests.oracles.mixed_groups import mixed_groups
 from tests.oracles.optimal import Optimum, least_cost
 

@@ -18,10 +18,10 @@ from kassign_spark.simulation.simulate import simulate
 from kassign_spark.simulation.timeouts import Timeouts
 from kassign_spark.spark.spark_versions import to_arrow
 from tests.fuzz.budget import examples
-from tests.fuzz.fleets import Fleet, many_odd_fleets
+from tests.fuzz.odd_fleets import Fleet, many_odd_fleets
 from tests.fuzz.outcome import result_or_refusal
 from tests.fuzz.strategies import names, text
-from tests.simulation.states import check_states
+from tests.simulation.checked_states import check_states
 
 _LISTS = ("topics", "assignors")
 _NUMBERS = ("downtime_ms", "computed_before_ms", "num_partitions", *vars(Timeouts()))

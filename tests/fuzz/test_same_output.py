@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark import assign, rebalance, validate
 from tests.fuzz.budget import examples
-from tests.fuzz.fleets import Fleet, many_odd_fleets
+from tests.fuzz.odd_fleets import Fleet, many_odd_fleets
 
 Rows = list[tuple[object, ...]]
 

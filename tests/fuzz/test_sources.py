@@ -62,8 +62,8 @@ def _found(spark: SparkSession, folder: Path) -> Any:
         return result_or_refusal(lambda: validate(*read_snapshot(folder, spark)).collect())
     except SparkError as error:
         # Broken while it is read: the command says what Spark says, in one line.
-        said = spark_message(error)
-    assert len(said.splitlines()) == 1
+        message = spark_message(error)
+    assert len(message.splitlines()) == 1
     return None
 
 

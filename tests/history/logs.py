@@ -63,10 +63,10 @@ class Made:
             | {"leader": min(members, default=None), "member_count": len(members), **place}
         )
         for member_id, member in members.items():
-            said = {"group_id": group, "generation": number, "member_id": member_id}
-            self.members.append(_member(member_id, member) | said | {"record": "group", **place})
-            self._assign(said, member.owned, place, "assigned", "topic")
-            self._assign(said, member.claims, place, "owned", "topic")
+            row = {"group_id": group, "generation": number, "member_id": member_id}
+            self.members.append(_member(member_id, member) | row | {"record": "group", **place})
+            self._assign(row, member.owned, place, "assigned", "topic")
+            self._assign(row, member.claims, place, "owned", "topic")
 
     def epoch(self, group: str, number: int, seconds: float) -> None:
         self.generations.append(
@@ -81,16 +81,16 @@ class Made:
     def member(self, group: str, member_id: str, seconds: float, member: Client | None) -> None:
         """A member of the new protocol; None: it left."""
         place = self._place(seconds) | {"is_tombstone": member is None}
-        said = {"group_id": group, "member_id": member_id, "record": "member", **place}
-        self.members.append((_member(member_id, member) if member else {}) | said)
+        row = {"group_id": group, "member_id": member_id, "record": "member", **place}
+        self.members.append((_member(member_id, member) if member else {}) | row)
 
     def target(
         self, group: str, member_id: str, seconds: float, owned: Sequence[Partition] | None
     ) -> None:
         place = self._place(seconds) | {"is_tombstone": owned is None}
-        said = {"group_id": group, "member_id": member_id}
-        self.members.append(said | {"record": "target", **place})
-        self._assign(said, owned or (), place, "target", "topic_id")
+        row = {"group_id": group, "member_id": member_id}
+        self.members.append(row | {"record": "target", **place})
+        self._assign(row, owned or (), place, "target", "topic_id")
 
     def computes(self, group: str, number: int, seconds: float) -> None:
         """The targets before it are those of an epoch."""
@@ -99,8 +99,8 @@ class Made:
     def commit(self, group: str, topic: str, partition: int, seconds: float) -> None:
         place = self._place(seconds)
         del place["partition"]
-        said = {"group_id": group, "topic": topic, "partition": partition}
-        self.commits.append(said | {"committed": self.offset, **place})
+        row = {"group_id": group, "topic": topic, "partition": partition}
+        self.commits.append(row | {"committed": self.offset, **place})
 
     def log(self) -> Log:
         return Log(
@@ -123,8 +123,8 @@ class Made:
         named: str,
     ) -> None:
         for topic, partition in owned:
-            given = {named: topic, "partition": partition, "role": role}
-            self.assignment.append({**said, "offset": place["offset"], **given})
+            row = {named: topic, "partition": partition, "role": role}
+            self.assignment.append({**said, "offset": place["offset"], **row})
 
 
 def _member(member_id: str, member: Client) -> dict[str, Any]:

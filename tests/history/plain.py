@@ -165,7 +165,7 @@ class _Reader:
         """Members that are gone, and how each went."""
         if last is None:
             return []
-        here, found = now.names(), []
+        here, problems = now.names(), []
         for who, member_id in sorted(last.names().items(), key=lambda item: item[1]):
             if who in here:
                 continue
@@ -183,8 +183,8 @@ class _Reader:
                     kind = "crashed"
             if kind == "left" and member.get("group_instance_id"):
                 kind = "left" if silence is not None and silence < session else "crashed"
-            found.append((member_id, kind))
-        return found
+            problems.append((member_id, kind))
+        return problems
 
     def _settle(self) -> None:
         """Tell the generation that ends here."""

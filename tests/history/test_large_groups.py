@@ -54,7 +54,7 @@ def _generation(number: int, members: int, version: int) -> Record:
 
 
 def _member(place: int) -> dict[str, Any]:
-    held = tuple((topic, place) for topic in _TOPICS[:_HELD])
+    owned = tuple((topic, place) for topic in _TOPICS[:_HELD])
     return {
         "memberId": f"consumer-{place:05}-3f2a54b0-77c1-4c0f-9d52-8d5a7c1be0f4",
         "groupInstanceId": None,
@@ -63,7 +63,7 @@ def _member(place: int) -> dict[str, Any]:
         "rebalanceTimeout": 300_000,
         "sessionTimeout": 45_000,
         "subscription": _SUBSCRIPTION,
-        "assignment": _text(protocol.encode_assignment(protocol.Assignment(held))),
+        "assignment": _text(protocol.encode_assignment(protocol.Assignment(owned))),
     }
 
 

@@ -128,6 +128,6 @@ def test_of_options_and_of_subscriptions() -> None:
     assert parser.parse_args(["--assignor", CLIENT_ASSIGNORS["sticky"]]).assignor == "sticky"
     with pytest.raises(SystemExit):
         parser.parse_args(["--assignor", _OF_BROKER["uniform"]])
-    said = protocol.Subscription(("a",), ((("a", 0)),), 3)
-    for name, owned in (("sticky", ()), ("range", said.owned)):
-        assert protocol.claims(said, CLIENT_ASSIGNORS[name]).owned == owned
+    subscription = protocol.Subscription(("a",), ((("a", 0)),), 3)
+    for name, owned in (("sticky", ()), ("range", subscription.owned)):
+        assert protocol.claims(subscription, CLIENT_ASSIGNORS[name]).owned == owned

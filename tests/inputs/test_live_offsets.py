@@ -77,9 +77,9 @@ def described(leader_of_2: int) -> list[dict[str, Any]]:
 
 def test_what_may_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kassign_spark.live.offsets._PAUSE_SECONDS", 0.0)
-    told: list[str] = []
+    lines: list[str] = []
     topics_of = {"a": {"t", "gone"}, "b": {"t"}, "c": {"t"}}
-    result = read_offsets(_Admin(), [1, 2], topics_of, described(1), told.append)
+    result = read_offsets(_Admin(), [1, 2], topics_of, described(1), lines.append)
     assert [row[:-1] for row in result.rows] == [
         ("a", "t", 0, 2, 10, 5),
         ("a", "t", 2, 2, 12, None),
@@ -93,8 +93,8 @@ def test_what_may_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(result.partitions) == ["t-1", "t-3"]
     assert "TopicAuthorizationFailed" in result.partitions["t-1"]
     assert result.partitions["t-3"] == "it has no leader"
-    assert "read commits of 2 of 3 groups" in told
-    assert "read offsets of 2 of 4 partitions" in told
+    assert "read commits of 2 of 3 groups" in lines
+    assert "read offsets of 2 of 4 partitions" in lines
 
 
 def test_a_broker_that_loads_its_groups_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_other_groups_have_no_such_order(spark: SparkSession) -> None:
         "one reads a missing topic as well": ({"topics": ["t", "gone"]}, False),
         "another claims it later": ({"generation": 3}, False),
     }
-    cases = {group: (_JOINS[0], {}, told) for group, (_, told) in of.items()}
+    cases = {group: (_JOINS[0], {}, is_unknown) for group, (_, is_unknown) in of.items()}
     # Kafka would keep what is gone, but an assignment here drops it.
     members, owned = _rows({**cases, "gone": ("Aa: tp0 tp9; BB: tp2 tp8; c:", {}, False)})
     for row in members:
@@ -97,8 +97,8 @@ def test_other_groups_have_no_such_order(spark: SparkSession) -> None:
         builders.topics(spark, {"t": 4, "u": 4}),
         builders.owned(spark, owned),
     ).collect()
-    told = {r.group_id for r in rows if r.problem == "member_order_unknown"}
-    assert told == {"no assignor is named"}
+    group_ids = {r.group_id for r in rows if r.problem == "member_order_unknown"}
+    assert group_ids == {"no assignor is named"}
 
 
 def test_kafka_answers_by_that_order(spark: SparkSession) -> None:

@@ -116,8 +116,8 @@ def test_every_function_sees_the_topics_of_a_pattern(spark: SparkSession) -> Non
     ]
     topics = builders.topics(spark, sizes)
     holding = "C0: ordersp0 paymentsp1 gonep0"
-    held = [row for c in clusters for row in builders.held(holding, "mixed", cluster_id=c)]
-    owned = builders.owned(spark, held)
+    owned_rows = [row for c in clusters for row in builders.held(holding, "mixed", cluster_id=c)]
+    owned = builders.owned(spark, owned_rows)
     options = {"assignor": "cooperative-sticky", "generation": 1}
     by_pattern = [{**row, **options, "cluster_id": "given"} for row in _BY_PATTERN]
     given = builders.members(spark, by_pattern)

@@ -233,10 +233,10 @@ def test_subscriptions_are_written_and_read_as_by_kafka(spark: SparkSession) -> 
     chosen = random.Random(SEED)
     protocol = spark._jvm.org.apache.kafka.clients.consumer.internals.ConsumerProtocol
     for _ in range(60):
-        ours = random_subscription(chosen)
-        java = java_subscription(spark, ours)
+        subscription = random_subscription(chosen)
+        java = java_subscription(spark, subscription)
         for version in range(4):
-            written = encode_subscription(ours, version)
+            written = encode_subscription(subscription, version)
             assert written == java_bytes(protocol.serializeSubscription(java, version)), SEED
             buffer = spark._jvm.java.nio.ByteBuffer.wrap(bytearray(written))
             assert decode_subscription(written) == from_java(

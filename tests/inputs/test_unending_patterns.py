@@ -47,8 +47,8 @@ def test_what_may_not_end_is_told_from_its_form(spark: SparkSession) -> None:
     assert all(map(may_not_end, [*_ANSWERED, *_REFUSED]))
     patterns = [*_ORDINARY, *_ANSWERED, *_REFUSED]
     frame = spark.createDataFrame([(p,) for p in patterns], "p string")
-    told = frame.selectExpr("p", f"{may_not_end_in_sql('p')} as tells").collect()
-    assert {row.p: row.tells for row in told} == {p: may_not_end(p) for p in patterns}
+    answers = frame.selectExpr("p", f"{may_not_end_in_sql('p')} as tells").collect()
+    assert {row.p: row.tells for row in answers} == {p: may_not_end(p) for p in patterns}
 
 
 def test_answers_are_those_of_java(spark: SparkSession) -> None:

@@ -116,13 +116,13 @@ def test_random_groups_by_looking() -> None:
                     (row["member_id"], -1 if generation is None else generation)
                 )
         twice = [(*tp, sorted(by)) for tp, by in claims.items() if len(by) > 1]
-        told = [
+        problems = [
             (topic, partition, list(zip(texts, numbers, strict=True)))
             for topic, partition, texts, numbers in said(
                 "claimed_twice", "topic", "partition", "texts", "numbers"
             )
         ]
-        assert sorted(told, key=str) == sorted(twice, key=str)
+        assert sorted(problems, key=str) == sorted(twice, key=str)
         by_instance: dict[str, list[str]] = {}
         for member, row in members.items():
             if row["group_instance_id"]:
@@ -161,8 +161,8 @@ def _order_is_unknown(group: str) -> list[Row]:
 
 def test_an_order_that_is_not_known() -> None:
     rows = _order_is_unknown("g")
-    (found,) = (row for row in _found(rows) if row["problem"] == "member_order_unknown")
-    assert (found["group_id"], found["texts"], found["number"]) == ("g", ["Aa", "BB"], 1)
+    (problem,) = (row for row in _found(rows) if row["problem"] == "member_order_unknown")
+    assert (problem["group_id"], problem["texts"], problem["number"]) == ("g", ["Aa", "BB"], 1)
     for place, row in enumerate(rows[:3]):
         row["member_seq"] = place
     assert not [row for row in _found(rows) if row["problem"] == "member_order_unknown"]

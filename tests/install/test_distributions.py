@@ -38,9 +38,9 @@ def _files() -> set[str]:
 
 
 def test_the_wheel_has_every_file_of_the_package_and_no_other(wheel: zipfile.ZipFile) -> None:
-    held = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert held == _files()
-    kinds = {Path(name).suffix for name in held}
+    names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert names == _files()
+    kinds = {Path(name).suffix for name in names}
     assert {".typed", ".j2", ".css", ".js", ".json", ".properties"} <= kinds
 
 
@@ -66,8 +66,8 @@ def test_what_the_wheel_says_of_itself(wheel: zipfile.ZipFile, metadata: Message
 def test_the_source_archive_builds_the_same_wheel(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
     """It has what git keeps, so the tests can be run from it too."""
     archive = build_sdist(tmp_path)
-    with tarfile.open(archive) as held:
-        held.extractall(tmp_path, filter="data")
+    with tarfile.open(archive) as files:
+        files.extractall(tmp_path, filter="data")
     root = tmp_path / archive.name.removesuffix(".tar.gz")
     kept = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],

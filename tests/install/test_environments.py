@@ -115,8 +115,8 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_package_is_the_installed_one(environment: Environment) -> None:
-    said = environment.run("python", "-c", "import kassign_spark as k; print(k.__file__)").stdout
-    assert "/site-packages/kassign_spark/" in said
+    output = environment.run("python", "-c", "import kassign_spark as k; print(k.__file__)").stdout
+    assert "/site-packages/kassign_spark/" in output
     assert environment.run("kassign-spark", "--version").stdout == f"kassign-spark {__version__}\n"
     module = environment.run("python", "-m", "kassign_spark", "--version").stdout
     assert module == f"kassign-spark {__version__}\n"

@@ -216,11 +216,11 @@ def _wait_until_it_answers(process: "subprocess.Popen[bytes]", port: int, folder
     raise _failed("the Kafka broker did not start", folder)
 
 
-def _failed(what: str, folder: Path) -> RuntimeError:
-    said = [
+def _failed(reason: str, folder: Path) -> RuntimeError:
+    lines = [
         line
         for name in ("console.log", "server.log")
         if (folder / name).is_file()
         for line in (folder / name).read_text().splitlines()[-15:]
     ]
-    return RuntimeError(f"{what}:\n" + "\n".join(said))
+    return RuntimeError(f"{reason}:\n" + "\n".join(lines))

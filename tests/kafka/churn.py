@@ -106,7 +106,7 @@ class _Classic:
             self.member_id = joined.member_id
             joined = self._join(metadata)
         assert joined.error_code == 0, joined
-        held = tuple((topic, n) for topic in names for n in range(self.topics[topic]))
+        owned = tuple((topic, n) for topic in names for n in range(self.topics[topic]))
         synced = self.connection.ask(
             SyncGroupRequest(
                 group_id=self.group_id,
@@ -117,13 +117,13 @@ class _Classic:
                 assignments=[
                     SyncGroupRequest.SyncGroupRequestAssignment(
                         member_id=self.member_id,
-                        assignment=protocol.encode_assignment(protocol.Assignment(held)),
+                        assignment=protocol.encode_assignment(protocol.Assignment(owned)),
                     )
                 ],
             )
         )
         assert synced.error_code == 0, synced
-        self._commit(joined.generation_id, held)
+        self._commit(joined.generation_id, owned)
 
     def _join(self, metadata: bytes) -> Any:
         return self.connection.ask(

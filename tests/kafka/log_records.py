@@ -47,12 +47,12 @@ def read(spark: SparkSession, records: Iterable[Bytes]) -> list[Record | str]:
     lines = "\n".join(
         json.dumps({"key": _to64(key), "value": _to64(value)}) for key, value in records
     )
-    said = [json.loads(line) for line in _records(spark).read(lines).splitlines()]
+    answers = [json.loads(line) for line in _records(spark).read(lines).splitlines()]
     return [
         each["error"]
         if "error" in each
         else Record(each["type"], each["key"], each.get("version", 0), each.get("value"))
-        for each in said
+        for each in answers
     ]
 
 

@@ -19,20 +19,20 @@ def test_a_cooperative_join_takes_two_rebalances(
         consumers.start("b", "consumers-coop", ["consumers-coop"], "cooperative-sticky")
         after = consumers.wait_until_joined(2)
     assert len(before.assignment) == 4
-    kept, given = after["a"].assignment, after["b"].assignment
-    assert len(kept) == len(given) == 2
-    assert sorted(kept + given) == before.assignment
+    kept, assigned = after["a"].assignment, after["b"].assignment
+    assert len(kept) == len(assigned) == 2
+    assert sorted(kept + assigned) == before.assignment
     assert after["a"].generation == before.generation + 2
     assert after["a"].events == [
         ("assigned", before.assignment),
-        ("revoked", given),
+        ("revoked", assigned),
         ("assigned", []),
         ("assigned", []),
     ]
     # Its first sync may come when the second rebalance has begun already, and is then told nothing.
     assert after["b"].events in (
-        [("assigned", []), ("assigned", given)],
-        [("assigned", given)],
+        [("assigned", []), ("assigned", assigned)],
+        [("assigned", assigned)],
     )
 
 

@@ -210,8 +210,8 @@ def predicted(spark: SparkSession, history: History) -> Predicted:
                 if row[1] == name and member and here:
                     target.append((cluster, name, member, *row[3:]))
                     owned.append((cluster, name, member, *row[3:5]))
-    given = ClusterTables(members, topics, owned, [], target)
-    snapshot = to_snapshot(given, spark)
+    tables = ClusterTables(members, topics, owned, [], target)
+    snapshot = to_snapshot(tables, spark)
     result = predict_consumer_groups(
         snapshot.members, snapshot.topics, snapshot.owned, target=snapshot.target
     )
@@ -224,9 +224,9 @@ def predicted(spark: SparkSession, history: History) -> Predicted:
         of_group.setdefault(row.member_id, []).append((row.topic, row.partition))
     for row in calls:
         told = answer.calls.setdefault((int(row.cluster_id), row.group_id[5:]), {})
-        what = row.callback.removeprefix("onPartitions").lower()
+        moment = row.callback.removeprefix("onPartitions").lower()
         partitions = sorted((p.topic, p.partition) for p in row.partitions)
-        told.setdefault(row.member_id, []).append((what, partitions))
+        told.setdefault(row.member_id, []).append((moment, partitions))
     return answer
 
 
@@ -295,12 +295,12 @@ def test_every_listener_call_of_the_new_protocol(history: History, predicted: Pr
             for name, state in history.moments[number + 1].states.items():
                 if state.group_id != f"both-{group}" or (new is not None and name[-1] not in new):
                     continue
-                told = _since(history, number, name)
+                events = _since(history, number, name)
                 expected = calls.get(state.member_id, [])
-                assert _merged(told) == _merged(expected), (number, name, told, expected)
+                assert _merged(events) == _merged(expected), (number, name, events, expected)
                 # The client always says what was assigned, also when it is nothing.
-                assert bool(told) == bool(expected), (number, name)
-                compared["alone" if new is None else "beside classic ones"] += len(told)
+                assert bool(events) == bool(expected), (number, name)
+                compared["alone" if new is None else "beside classic ones"] += len(events)
     assert compared["alone"] >= 12
     assert compared["beside classic ones"] >= 12
 

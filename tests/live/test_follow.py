@@ -52,20 +52,20 @@ def test_a_killed_stream_loses_and_repeats_nothing(
 
     batch, logged = _rows(tmp_path / "batch"), _rows(tmp_path / "logged")
     assert logged == batch
-    told = _rows(tmp_path / "out")
-    places = [(row["group_id"], row["offset"]) for row in told]
+    rows = _rows(tmp_path / "out")
+    places = [(row["group_id"], row["offset"]) for row in rows]
     assert len(places) == len(set(places))
     # What waits is the last of each group at most: something might still change it.
     last = {row["group_id"]: row["offset"] for row in batch}
     waits = [row for row in batch if (row["group_id"], row["offset"]) not in set(places)]
     assert all(row["offset"] == last[row["group_id"]] for row in waits)
-    assert told == [row for row in batch if row not in waits]
+    assert rows == [row for row in batch if row not in waits]
     assert len(last) == 6
-    assert len(told) > 4 * _LINES
+    assert len(rows) > 4 * _LINES
     # Each of the runs told something, and none all of it.
     assert all(len(lines) >= _LINES for lines in printed)
-    assert sum(map(len, printed)) < len(told)
-    _check_explained(tmp_path / "batch", told)
+    assert sum(map(len, printed)) < len(rows)
+    _check_explained(tmp_path / "batch", rows)
 
 
 @pytest.mark.slow

@@ -86,9 +86,9 @@ def test_a_snapshot_of_texts_is_the_live_one(
     address, live = cluster
     files, topics = printed(address, version, tmp_path)
     has_new = version >= "3.8"
-    told = read_described(files, topics).tables
-    assert sorted(ours(told.owned, has_new)) == sorted(ours(live.owned, has_new))
-    assert [(*r[:3], *r[4:]) for r in told.topics if r[1] in _TOPICS] == [
+    tables = read_described(files, topics).tables
+    assert sorted(ours(tables.owned, has_new)) == sorted(ours(live.owned, has_new))
+    assert [(*r[:3], *r[4:]) for r in tables.topics if r[1] in _TOPICS] == [
         (*r[:3], r[4] if version > "2.7" else None) for r in live.topics if r[1] in _TOPICS
     ]
     expected = [
@@ -98,17 +98,17 @@ def test_a_snapshot_of_texts_is_the_live_one(
         )
         for row in ours(live.members, has_new)
     ]
-    assert ours(told.members, has_new) == expected
-    assert sorted(r[:5] for r in ours(told.target, has_new)) == sorted(
+    assert ours(tables.members, has_new) == expected
+    assert sorted(r[:5] for r in ours(tables.target, has_new)) == sorted(
         r[:5] for r in ours(live.target, has_new)
     )
     assert live.offsets is not None
-    assert told.offsets is not None
+    assert tables.offsets is not None
     committed = {r[1:4]: (r[5], r[6]) for r in live.offsets if r[6] is not None}
-    result = {r[1:4]: (r[5], r[6]) for r in ours(told.offsets, has_new)}
+    result = {r[1:4]: (r[5], r[6]) for r in ours(tables.offsets, has_new)}
     assert result
     assert result == {key: committed[key] for key in result}
-    omitted = {o.name: o.reason for o in told.omitted}
+    omitted = {o.name: o.reason for o in tables.omitted}
     assert omitted["told-gone"] == "no members"
     assert has_new or omitted["told-new"] == "does not exist"
 

@@ -57,8 +57,8 @@ def settled(spark: SparkSession, broker: SecuredBroker) -> Iterator[JavaConsumer
 
 
 def _all_held(states: dict[str, State]) -> bool:
-    held = Counter(s.group_id for s in states.values() for _ in s.assignment)
-    return len(states) == 6 and all(held[group] == sum(_TOPICS.values()) for group in _GROUPS)
+    counts = Counter(s.group_id for s in states.values() for _ in s.assignment)
+    return len(states) == 6 and all(counts[group] == sum(_TOPICS.values()) for group in _GROUPS)
 
 
 def _command(*arguments: str | Path) -> None:

@@ -97,10 +97,10 @@ class _Script:
             return False
         for kind in _ASSIGNORS:
             of = {name: state for name, state in states.items() if name.startswith(f"{kind}-")}
-            held = [partition for state in of.values() for partition in state.assignment]
+            owned = [partition for state in of.values() for partition in state.assignment]
             if len({state.generation for state in of.values()}) != 1:
                 return False
-            if not len(held) == len(set(held)) == self.partitions:
+            if not len(owned) == len(set(owned)) == self.partitions:
                 return False
             if self.narrow and any(
                 topic == "history-u"

@@ -95,12 +95,12 @@ def _broken_or_not(rng: random.Random, data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def differences(found: dict[str, list[Any]], wanted: dict[str, list[Any]]) -> list[str]:
+def differences(values: dict[str, list[Any]], expected: dict[str, list[Any]]) -> list[str]:
     """The first row of each table that is not as wanted."""
     different = []
-    for table, rows in wanted.items():
-        if found[table] != rows:
-            pairs = zip([*found[table], None], [*rows, None], strict=False)
+    for table, rows in expected.items():
+        if values[table] != rows:
+            pairs = zip([*values[table], None], [*rows, None], strict=False)
             first = next(pair for pair in pairs if pair[0] != pair[1])
             different.append(f"{table}: {first[0]} is to be {first[1]}")
     return different

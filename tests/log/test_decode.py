@@ -32,9 +32,13 @@ def written(spark: SparkSession) -> Written:
     records += [replace(rng.choice(records), value=None) for _ in range(100)]
     rng.shuffle(records)
     both = write(spark, records)
-    said = read(spark, both)
-    assert all(isinstance(record, Record) for record in said)
-    return [(b, record) for b, record in zip(both, said, strict=True) if isinstance(record, Record)]
+    decoded_records = read(spark, both)
+    assert all(isinstance(record, Record) for record in decoded_records)
+    return [
+        (b, record)
+        for b, record in zip(both, decoded_records, strict=True)
+        if isinstance(record, Record)
+    ]
 
 
 @pytest.fixture(params=["a step for all lists", "a list at once"])
@@ -90,6 +94,6 @@ def test_damaged_records_are_what_the_jar_reads_or_counted(
 ) -> None:
     rng = random.Random(19)
     broken = [damaged(rng, both) for both, _ in rng.choices(written, k=6000)]
-    said = read(spark, broken)
-    assert 1000 < sum(isinstance(record, str) for record in said) < 5000
-    _agrees(broken, Said().all(said))
+    decoded_records = read(spark, broken)
+    assert 1000 < sum(isinstance(record, str) for record in decoded_records) < 5000
+    _agrees(broken, Said().all(decoded_records))

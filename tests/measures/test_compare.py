@@ -12,7 +12,7 @@ from kassign_spark.plans.predict import PREDICTED, predict
 from kassign_spark.plans.summary import final_assignment
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
-from tests.prediction.test_model import failing_group
+from tests.prediction.test_client_model import failing_group
 from tests.random_states import random_states
 
 Key = tuple[str, str]
@@ -208,6 +208,6 @@ def moves(changed: DataFrame) -> DataFrame:
 def test_the_end_of_a_rebalance(spark: SparkSession) -> None:
     groups = [replace(JOINED, assignor=name) for name in PREDICTED]
     tables = oracle.to_tables(spark, groups)
-    held = oracle.from_table(final_assignment(rebalance(*tables)), groups)
-    assert [sum(map(len, members.values())) for members in held] == [4] * 4
-    assert held[0] == {"a": [("t", 0), ("t", 1)], "b": [("t", 2)], "c": [("t", 3)]}
+    owned = oracle.from_table(final_assignment(rebalance(*tables)), groups)
+    assert [sum(map(len, members.values())) for members in owned] == [4] * 4
+    assert owned[0] == {"a": [("t", 0), ("t", 1)], "b": [("t", 2)], "c": [("t", 3)]}

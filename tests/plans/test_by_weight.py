@@ -80,8 +80,8 @@ def planned(fleet: tuple[DataFrame, ...]) -> tuple[dict[str, Any], dict[str, dic
     verdicts = {row.group_id: row.asDict() for row in plan.verdicts.collect()}
     owners: dict[str, dict[str, list[str]]] = {}
     for row in plan.assignment.orderBy("topic", "partition").collect():
-        held = owners.setdefault(row.group_id, {}).setdefault(row.member_id, [])
-        held.append(f"{row.topic}-{row.partition}")
+        owned = owners.setdefault(row.group_id, {}).setdefault(row.member_id, [])
+        owned.append(f"{row.topic}-{row.partition}")
     return verdicts, owners
 
 

@@ -34,11 +34,11 @@ def group(
         {"kind": SUBSCRIPTION, "list_number": i, "texts": json.dumps(one)}
         for i, one in enumerate(lists)
     ]
-    said = json.dumps([None, None, None])
+    texts = json.dumps([None, None, None])
     for member, of_member in members.items():
         at = lists.index(tuple(of_member))
         mine = {"member_id": member, "number": -1, "place": -1}
-        rows.append({"kind": MEMBER, "list_number": at, "texts": said, **mine})
+        rows.append({"kind": MEMBER, "list_number": at, "texts": texts, **mine})
     for topic, weights in topics.items():
         rows.append({"kind": TOPIC, "topic": topic, "number": len(weights)})
         rows += [
@@ -158,12 +158,12 @@ def test_missing_weights_are_a_problem_or_filled() -> None:
 def test_bundles_go_together() -> None:
     topics = {"orders": [9.0, 1, 1, 1], "paid": [1.0, 5, 2]}
     members = {m: ["orders", "paid"] for m in "ab"}
-    given = GIVEN._replace(together={"orders": "o", "paid": "o"})
-    owners, verdicts, _ = plan(table(group("g", topics, members)), given=given)
+    options = GIVEN._replace(together={"orders": "o", "paid": "o"})
+    owners, verdicts, _ = plan(table(group("g", topics, members)), given=options)
     assert all(owners["g"][f"orders-{p}"] == owners["g"][f"paid-{p}"] for p in range(3))
     assert verdicts["g"]["max_load"] == 10
     split = {"a": ["orders"], "b": ["paid"]}
-    _, _, problems = plan(table(group("g", topics, split)), given=given)
+    _, _, problems = plan(table(group("g", topics, split)), given=options)
     assert problems == {"g": "together: no member subscribes to all topics of 'o'"}
 
 

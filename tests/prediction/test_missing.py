@@ -26,7 +26,7 @@ from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member, group_id, to_tables
 from tests.kernels import assigned
 from tests.made_reports import made_found
-from tests.prediction.states import to_state
+from tests.prediction.prediction_states import to_state
 from tests.random_states import random_states
 
 STICKY = ("sticky", "cooperative-sticky")

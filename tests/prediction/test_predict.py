@@ -9,7 +9,7 @@ from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import PREDICTED, Prediction, predict
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
-from tests.prediction.test_model import failing_group
+from tests.prediction.test_client_model import failing_group
 from tests.random_states import random_states
 
 SEED = 20261123
@@ -106,9 +106,9 @@ def test_one_assignor_for_all_overrides_each_groups_own(spark: SparkSession, ass
     tables = oracle.to_tables(spark, some)
     result = predict(*without_assignor(tables), assignor=assignor)
     answers = oracle.assign(spark, some, assignor=assignor)
-    said = verdicts_of(result)
-    assert {verdict for verdict, _ in said.values()} == {"ok"}
-    noted = [said[oracle.group_id(index)][1] is not None for index in range(len(some))]
+    verdicts = verdicts_of(result)
+    assert {verdict for verdict, _ in verdicts.values()} == {"ok"}
+    noted = [verdicts[oracle.group_id(index)][1] is not None for index in range(len(some))]
     assert noted == list(map(has_something_amiss, some))
     assert oracle.from_table(result.assignment, some) == list(map(oracle.as_sets, answers))
 

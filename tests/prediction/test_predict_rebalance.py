@@ -8,8 +8,8 @@ from kassign_spark.client.cooperative_rounds import follow_rounds
 from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import predict, predict_rebalance
 from tests.kafka import oracle
-from tests.prediction.states import to_state
-from tests.prediction.test_model import failing_group
+from tests.prediction.prediction_states import to_state
+from tests.prediction.test_client_model import failing_group
 from tests.random_states import random_states
 
 GROUPS = [
@@ -35,8 +35,8 @@ def test_steps_are_those_of_every_groups_protocol(spark: SparkSession) -> None:
     result: dict[int, set[tuple[object, ...]]] = {index: set() for index in range(len(GROUPS))}
     for row in steps.collect():
         result[int(row.group_id[1:])].add(tuple(row)[2:])
-    said = {int(row.group_id[1:]): (row.verdict, row.detail) for row in verdicts.collect()}
-    assert {verdict for verdict, _ in said.values()} >= {"never_settles", "throws", "ok"}
+    verdict_of = {int(row.group_id[1:]): (row.verdict, row.detail) for row in verdicts.collect()}
+    assert {verdict for verdict, _ in verdict_of.values()} >= {"never_settles", "throws", "ok"}
     answers = oracle.from_table(predict(*tables).assignment, GROUPS)
     for index, group in enumerate(GROUPS):
         ids = [m.member_id for m in group.members]
@@ -47,7 +47,7 @@ def test_steps_are_those_of_every_groups_protocol(spark: SparkSession) -> None:
                 for s in rebalance.steps
                 for tp in s.partitions
             }
-            assert said[index] == (rebalance.verdict, rebalance.detail)
+            assert verdict_of[index] == (rebalance.verdict, rebalance.detail)
         else:
             owned = {(m.member_id, *tp) for m in group.members for tp in m.owned}
             expected = {(1, *row, "revoked") for row in owned}

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.simulation.simulate import simulate
 from tests import builders
-from tests.simulation import test_bounces, test_far_numbers, test_simulate
+from tests.simulation import test_bounces, test_far_event_numbers, test_simulate
 from tests.simulation.test_simulate import Simulated, events_frame
 
 
@@ -16,7 +16,7 @@ def simulated(spark: SparkSession) -> Simulated:
     """The rows of ``simulate``, by group, event and stage."""
     members, sizes, owned = test_simulate.fleet(spark)
     rows = test_simulate.events()
-    for other in (test_bounces, test_far_numbers):
+    for other in (test_bounces, test_far_event_numbers):
         members, owned = members + other.MEMBERS, owned + other.OWNED
         sizes, rows = sizes | other.TOPICS, rows + other.EVENTS
     frame = simulate(

@@ -67,8 +67,8 @@ def _add_group(
             }
         )
     for _ in range(rnd.choice([0, 4, 10])):
-        said = {"member_id": rnd.choice([*ids, *ids, "gone"]), "topic": rnd.choice(known)}
-        made.owned.append({"group_id": group, **said, "partition": rnd.randint(0, 7)})
+        claim = {"member_id": rnd.choice([*ids, *ids, "gone"]), "topic": rnd.choice(known)}
+        made.owned.append({"group_id": group, **claim, "partition": rnd.randint(0, 7)})
 
 
 def _add_events(rnd: random.Random, made: History, length: int, known: list[str]) -> None:

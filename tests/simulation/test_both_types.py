@@ -11,8 +11,8 @@ from kassign_spark import simulate
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table
 from tests.simulation.task_events import Row, simulated
-from tests.simulation.test_consumer_groups import group_of
 from tests.simulation.test_simulate import events_frame
+from tests.simulation.test_simulated_consumer_groups import group_of
 
 
 def frame(spark: SparkSession, table: Table, rows: list[Row]) -> DataFrame:
@@ -65,12 +65,13 @@ def frames(spark: SparkSession, of: dict[str, list[Any]]) -> list[DataFrame]:
 
 
 def test_tasks_tell_what_the_kernel_tells(spark: SparkSession) -> None:
-    given = tables()
-    *inputs, target = frames(spark, given)
+    tables_of_both = tables()
+    *inputs, target = frames(spark, tables_of_both)
     rows = simulate(*inputs, target=target).collect()
     names = [name for name in rows[0].asDict() if name not in ("line", "problem")]
     kernel = simulated(
-        *(given[name] for name in ("members", "topics", "owned", "events")), given["target"]
+        *(tables_of_both[name] for name in ("members", "topics", "owned", "events")),
+        tables_of_both["target"],
     )
     assert all(row["problem"] is None for row in kernel)
     assert Counter(tuple(row[n] for n in names) for row in rows) == Counter(
@@ -104,11 +105,11 @@ def test_tasks_tell_what_the_kernel_tells(spark: SparkSession) -> None:
     ],
 )
 def test_bad_input(spark: SparkSession, table: str, row: Row, says: str) -> None:
-    given = tables()
-    given[table][0] = {**given[table][0], **row}
+    tables_of_both = tables()
+    tables_of_both[table][0] = {**tables_of_both[table][0], **row}
     if row.get("stop"):
-        given[table][0]["kind"] = "member_leaves"
-    *inputs, target = frames(spark, given)
+        tables_of_both[table][0]["kind"] = "member_leaves"
+    *inputs, target = frames(spark, tables_of_both)
     with pytest.raises(InputError) as caught:
         simulate(*inputs, target=target)
     assert says in str(caught.value)

@@ -9,8 +9,8 @@ import pytest
 
 from kassign_spark.simulation.group_reading import read_groups
 from kassign_spark.simulation.kernel import simulate_arrow
+from tests.simulation.checked_states import check_states
 from tests.simulation.histories import history
-from tests.simulation.states import check_states
 from tests.simulation.task_events import simulated, task_table
 
 _SEEDS = range(12)

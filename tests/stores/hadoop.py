@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.stores.driver import ROOT
-from tests.stores.jars import mini_cluster_jars
+from tests.stores.hadoop_jars import mini_cluster_jars
 
 USER = "planner"
 """Who runs commands there; HDFS's superuser is who starts it."""
@@ -86,8 +86,8 @@ class Hdfs:
         asked = urllib.request.Request(address, data=content, method=method)
         asked.add_header("Content-Type", "application/octet-stream")
         with urllib.request.urlopen(asked, timeout=30) as answer:
-            said: bytes = answer.read()
-            return said
+            body: bytes = answer.read()
+            return body
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
 
 from tests.java import SHORT_LIVED, log4j2_file
-from tests.stores.jars import mini_cluster_jars
+from tests.stores.hadoop_jars import mini_cluster_jars
 
 _FIFO = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fifo.FifoScheduler"
 _SETTINGS = {

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.stores.jars import s3a_jars
+from tests.stores.hadoop_jars import s3a_jars
 
 _MOTO = ("moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5")
 _ENVIRONMENT = Path(__file__).parents[2] / "build" / "moto"
@@ -71,8 +71,8 @@ class S3:
             f"{self._address}/{path}", data=content, headers=_SIGNED | _BYTES, method=method
         )
         with urllib.request.urlopen(asked, timeout=30) as answer:
-            said: bytes = answer.read()
-            return said
+            body: bytes = answer.read()
+            return body
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.stores.driver import Driver, running_driver
-from tests.stores.jars import committer_jars
+from tests.stores.hadoop_jars import committer_jars
 from tests.stores.promises import Store, current, plans, rows, rows_of, stop_while_it_writes
 from tests.stores.s3 import S3
 

@@ -15,7 +15,7 @@ from kassign_spark.whatif.advice import advise_arrow
 from kassign_spark.whatif.candidates import KINDS, numbers_to_try
 from kassign_spark.whatif.compare_kernel import compare_arrow
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
-from tests.whatif.batches import table_of
+from tests.whatif.batch_tables import table_of
 
 SEED = 1515
 
@@ -187,8 +187,8 @@ def test_what_the_client_makes_of_missing_partitions_is_said() -> None:
     OWN["again"] = "sticky"
     reasons = {row["reason"] for row in _advice({"again": group})}
     assert len(reasons) == 1
-    what = "Kafka's own client does something else: IllegalStateException: no member has room"
-    assert what in reasons.pop()
+    detail = "Kafka's own client does something else: IllegalStateException: no member has room"
+    assert detail in reasons.pop()
     OWN["again"] = "range"
     assert not any("client" in row["reason"] for row in _advice({"again": group}))
 

@@ -44,13 +44,13 @@ def test_the_examples_worst_group(
 
     # Told to do so, the real thing does what the advice says.
     fleet = read_snapshot("examples/fleet", spark)
-    ours = F.col("group_id") == group["group_id"]
+    is_of_group = F.col("group_id") == group["group_id"]
     more = F.when(
         F.col("member_id").isin(row["member_ids"]),
         F.array_union("topics", F.array(*map(F.lit, row["topics"]))),
     )
-    members = fleet.members.where(ours).withColumn("topics", F.coalesce(more, "topics"))
-    owned = fleet.owned.where(ours) if fleet.owned is not None else None
+    members = fleet.members.where(is_of_group).withColumn("topics", F.coalesce(more, "topics"))
+    owned = fleet.owned.where(is_of_group) if fleet.owned is not None else None
     (measured,) = balance(assign(members, fleet.topics, owned), members, owned).collect()
     assert (measured.max_assigned, measured.min_assigned) == (11, 10)
     assert measured.moved_count == row["moved"]

@@ -80,9 +80,9 @@ def migrated(
     assignor: str | None = None,
     rules: BrokerRules | None = None,
 ) -> dict[str, dict[str, Any]]:
-    given = pa.Table.from_pylist(list(rows), schema=SCHEMA)
+    group_table = pa.Table.from_pylist(list(rows), schema=SCHEMA)
     chosen = assignor or {"consumer": "uniform", "classic": "cooperative-sticky"}[to]
-    result = migrate_arrow(given, to=to, assignor=chosen, rules=rules or BrokerRules())
+    result = migrate_arrow(group_table, to=to, assignor=chosen, rules=rules or BrokerRules())
     return {row["group_id"]: row for of in result for row in of.to_pylist()}
 
 
@@ -260,9 +260,11 @@ _OF_DOWNGRADES: list[tuple[dict[str, Any], BrokerRules, str, str | None, str | N
 @pytest.mark.parametrize(("to", "cases"), [("consumer", _OF_UPGRADES), ("classic", _OF_DOWNGRADES)])
 def test_verdicts(to: str, cases: list[tuple[Any, ...]]) -> None:
     sizes = {"t": 2, "u": 2}
-    for given, rules, verdict, way, says in cases:
-        row = migrated(table("g", dealt(["a", "b"], sizes), sizes, **given), to, rules=rules)["g"]
-        assert (row["verdict"], row["way"]) == (verdict, way), (given, rules, row["detail"])
+    for group_rows, rules, verdict, way, says in cases:
+        row = migrated(table("g", dealt(["a", "b"], sizes), sizes, **group_rows), to, rules=rules)[
+            "g"
+        ]
+        assert (row["verdict"], row["way"]) == (verdict, way), (group_rows, rules, row["detail"])
         assert (row["detail"] is None) if says is None else (says in row["detail"]), row["detail"]
 
 
@@ -292,12 +294,12 @@ def _random_group(rng: random.Random, name: str) -> tuple[list[dict[str, Any]], 
 @pytest.mark.parametrize("to", ["consumer", "classic"])
 def test_what_holds_of_every_walk(to: str) -> None:
     rng = random.Random(848)
-    given = {f"g{i}": _random_group(rng, f"g{i}") for i in range(150)}
-    rows = [row for of, _ in given.values() for row in of]
+    groups = {f"g{i}": _random_group(rng, f"g{i}") for i in range(150)}
+    rows = [row for of, _ in groups.values() for row in of]
     result = migrated(rows, to)
     rng.shuffle(rows)
     assert migrated(rows, to) == result
-    for name, (_, (owned, sizes, subscriptions, static, order)) in given.items():
+    for name, (_, (owned, sizes, subscriptions, static, order)) in groups.items():
         row, holder = result[name], {tp: m for m, of in owned.items() for tp in of}
         first, everything = dict(holder), len(holder)
         events = [(s["member_id"], s["event"]) for s in row["steps"]]

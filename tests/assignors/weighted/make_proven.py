@@ -10,8 +10,8 @@ import json
 import sys
 from fractions import Fraction
 
-from tests.assignors.weighted.groups import draw
-from tests.oracles.weighted import least_load, least_moves
+from tests.assignors.weighted.drawn_groups import draw
+from tests.oracles.exact_weights import least_load, least_moves
 
 POINTS = (0, 1, 2, 3, 5, 8)
 

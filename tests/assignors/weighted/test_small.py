@@ -19,8 +19,8 @@ from kassign_spark.assignors.weighted.options import Bounds, Limit
 from kassign_spark.assignors.weighted.planner import plan_groups
 from kassign_spark.assignors.weighted.small import BatchBounds, PlanOptions, batch_bounds
 from kassign_spark.assignors.weighted.steps import insert
-from tests.assignors.weighted.groups import as_group, draw
-from tests.oracles.weighted import least_load, least_moves
+from tests.assignors.weighted.drawn_groups import as_group, draw
+from tests.oracles.exact_weights import least_load, least_moves
 
 PROVEN = [
     json.loads(line) for line in (Path(__file__).parent / "proven.jsonl").read_text().splitlines()

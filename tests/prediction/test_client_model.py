@@ -17,7 +17,7 @@ from kassign_spark.client.model import predict_group
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
 from tests.kafka.recorded import fleet
-from tests.prediction.states import named, to_state
+from tests.prediction.prediction_states import named, to_state
 from tests.random_states import variants
 
 # The model's part of the assignors: the others need no state within a group.

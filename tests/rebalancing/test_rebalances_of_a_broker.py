@@ -194,8 +194,8 @@ def states_before(spark: SparkSession, changes: dict[str, Change]) -> Snapshot:
 
 @pytest.fixture(scope="module")
 def predicted(states_before: Snapshot) -> Predicted:
-    ours = states_before.members.where("group_id LIKE 'rounds-%'")
-    steps = rebalance(ours, *states_before[1:]).persist()
+    members = states_before.members.where("group_id LIKE 'rounds-%'")
+    steps = rebalance(members, *states_before[1:]).persist()
     result = Predicted(defaultdict(int), defaultdict(list), defaultdict(list))
     rows = steps.collect()
     for row in rows:
@@ -205,7 +205,7 @@ def predicted(states_before: Snapshot) -> Predicted:
         group = (row.cluster_id, row.group_id)
         if row["round"] == result.rounds[group] and row.action in ("retained", "assigned"):
             result.held[(*group, row.member_id)].append((row.topic, row.partition))
-    calls = listener_calls(steps, ours).orderBy("round", "call").collect()
+    calls = listener_calls(steps, members).orderBy("round", "call").collect()
     for row in calls:
         call = row.callback.removeprefix("onPartitions").lower()
         partitions = [(p.topic, p.partition) for p in row.partitions]
@@ -227,15 +227,15 @@ def test_every_member_is_told_what_was_predicted(
 ) -> None:
     compared = late = 0
     for name, consumer, state, before in _taking_part(changes):
-        told = state.events[len(before.events) if before else 0 :]
+        events = state.events[len(before.events) if before else 0 :]
         expected = predicted.calls[(name, state.group_id, state.member_id)]
         if name == "second joins" and state.group_id in _SLOW and before is None:
             assert expected[0] == ("assigned", [])
-            if told == expected[1:]:  # that round was over when it asked
+            if events == expected[1:]:  # that round was over when it asked
                 late += 1
                 continue
-        assert told == expected, (name, consumer)
-        compared += len(told)
+        assert events == expected, (name, consumer)
+        compared += len(events)
     assert compared > 50
     assert late > 0
 
@@ -244,8 +244,8 @@ def test_every_member_ends_with_what_was_predicted(
     changes: dict[str, Change], predicted: Predicted
 ) -> None:
     for name, consumer, state, _ in _taking_part(changes):
-        held = predicted.held[(name, state.group_id, state.member_id)]
-        assert sorted(held) == state.assignment, (name, consumer)
+        owned = predicted.held[(name, state.group_id, state.member_id)]
+        assert sorted(owned) == state.assignment, (name, consumer)
 
 
 def test_there_are_as_many_rounds_as_generations(

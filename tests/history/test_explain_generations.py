@@ -200,7 +200,7 @@ def test_the_jars_own_answers_are_explained_and_altered_ones_are_not(
 
 
 def test_the_kernel_says_the_same_in_pieces(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = decoded(case.records)
+    records = decoded(case.records)
     sizes = pa.Table.from_pylist(
         [
             {"topic": topic, "size": size, "racks": None if racks is None else json.dumps(racks)}
@@ -208,9 +208,9 @@ def test_the_kernel_says_the_same_in_pieces(case: Case, monkeypatch: pytest.Monk
         ],
         SIZES,
     )
-    whole = explain_generations(said, sizes)
+    whole = explain_generations(records, sizes)
     monkeypatch.setattr(module, "_WORK", 100)
-    assert explain_generations(said, sizes).equals(whole)
+    assert explain_generations(records, sizes).equals(whole)
     assert set(whole["is_explained"].to_pylist()) == {True, False}
 
 
@@ -266,13 +266,13 @@ def _empty(number: int) -> Record:
 
 def test_generations_by_hand(spark: SparkSession) -> None:
     rows = _by_hand(spark)
-    said = [
+    records = [
         (row["generation"], row["explained_by"], row["is_explained"], row["detail"]) for row in rows
     ]
     own = "its own assignor range differs in 2 partitions: t-1 is with b, not with a"
     same = f"{own}; sticky, cooperative-sticky would give the same"
     nearest = "nearest is range: t-1 is with b, not with a"
-    assert said == [
+    assert records == [
         (1, "range", True, AS_ASSIGNED),
         (2, "roundrobin", False, f"{same}; {AS_ASSIGNED}"),
         (3, None, False, f"{nearest}; {AS_ASSIGNED}"),

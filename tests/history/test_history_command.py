@@ -76,17 +76,17 @@ def test_topics_say_how_many_partitions_there_were(
     outputs = {"own": (), "given": ("--topics", cluster)}
     for name, options in outputs.items():
         _json(capsys, "--explain", *options, "--output", tmp_path / name, code=1)
-    own, given = (
+    own, values = (
         {
             (row.group_id, row.generation): AS_ASSIGNED in (row.detail or "")
             for row in spark.read.parquet(str(tmp_path / name / "explained")).collect()
         }
         for name in outputs
     )
-    assert own.keys() == given.keys()
+    assert own.keys() == values.keys()
     assert set(own.values()) == {True}
     # Of a topic that had two partitions when it was read first.
-    assert [place for place, as_assigned in given.items() if as_assigned] == [("search", 1)]
+    assert [place for place, as_assigned in values.items() if as_assigned] == [("search", 1)]
 
 
 def test_what_is_refused_is_one_line(spark: SparkSession, tmp_path: Path, capsys: Captured) -> None:

@@ -7,8 +7,8 @@ from pyspark.sql import SparkSession
 from kassign_spark.client.cooperative_rounds import follow_rounds
 from tests.kafka import oracle
 from tests.kafka.oracle import Group
-from tests.prediction.states import to_state
-from tests.prediction.test_model import failing_group
+from tests.prediction.prediction_states import to_state
+from tests.prediction.test_client_model import failing_group
 from tests.random_states import random_states
 
 SEED = 20261124

@@ -11,8 +11,8 @@ from kassign_spark import assign, listener_calls, predict, rebalance, violations
 from kassign_spark.errors import InputError
 from kassign_spark.schemas import CLUSTER_ID, MEMBERS, OWNED, TARGET, TOPICS, Table
 from tests.coordinator.chains import Computation
+from tests.coordinator.described_states import Target, target_of
 from tests.coordinator.predicted import predict_consumer_groups
-from tests.coordinator.states import Target, target_of
 
 _NAMES = ["group_id", "member_id", "topics", "member_seq", "group_type", "assignor"]
 
@@ -184,12 +184,12 @@ def mixed(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame, DataFra
     members, topics = one_group(spark, None, None)
     rows = [("old", f"m{i}", ["t"], i, None, "cooperative-sticky") for i in range(2)]
     columns = ("group_id", "member_id", "topic", "partition")
-    held = [(group, "m0", "t", p) for group in ("g", "old") for p in range(4)]
-    target = [(*row, row[3]) for row in held if row[0] == "g"]
+    owned = [(group, "m0", "t", p) for group in ("g", "old") for p in range(4)]
+    target = [(*row, row[3]) for row in owned if row[0] == "g"]
     return (
         members.unionByName(frame(spark, MEMBERS, rows, *_NAMES)),
         topics,
-        frame(spark, OWNED, held, *columns),
+        frame(spark, OWNED, owned, *columns),
         frame(spark, TARGET, target, *columns, "position"),
     )
 
@@ -204,13 +204,13 @@ def counted(assignment: DataFrame) -> dict[tuple[str, str], int]:
 def test_both_types_in_one_call(spark: SparkSession) -> None:
     members, topics, owned, target = mixed(spark)
     predicted = predict(members, topics, owned, target=target)
-    ours = {("g", "m0"): 2, ("g", "m1"): 2}
+    expected_counts = {("g", "m0"): 2, ("g", "m1"): 2}
     # The classic group's second member has to wait until the first one has revoked.
     classic = {("old", "m0"): 2}
-    assert counted(predicted.assignment) == ours | classic
+    assert counted(predicted.assignment) == expected_counts | classic
     verdicts = {row.group_id: row.verdict for row in predicted.verdicts.collect()}
     assert verdicts == {"g": "ok", "old": "ok"}
-    assert counted(assign(members, topics, owned, target=target)) == ours | classic
+    assert counted(assign(members, topics, owned, target=target)) == expected_counts | classic
     alone = predict(members.where("group_id = 'old'").drop("group_type"), topics, owned)
     assert counted(alone.assignment) == classic
 
@@ -236,11 +236,11 @@ def test_listeners_of_both_types(spark: SparkSession) -> None:
     members, topics, owned, target = mixed(spark)
     steps = rebalance(members, topics, owned, target=target)
     calls = listener_calls(steps, members)
-    ours = {
+    expected_counts = {
         (row.round, row.member_id, row.call): (row.callback, len(row.partitions))
         for row in calls.where("moment = 'after_heartbeat'").collect()
     }
-    assert ours == {
+    assert expected_counts == {
         (1, "m0", 1): ("onPartitionsRevoked", 2),
         (1, "m0", 2): ("onPartitionsAssigned", 0),
         # It has no epoch yet: a member that has just come is told that it has nothing.

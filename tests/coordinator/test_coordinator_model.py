@@ -9,7 +9,7 @@ import pytest
 from kassign_spark.coordinator.next_target import doubt_joiners, next_target
 from kassign_spark.coordinator.target_state import ConsumerGroupState, reorder_members
 from tests.coordinator.chains import EVENTS, Computation, kinds
-from tests.coordinator.states import named, target_of, to_state
+from tests.coordinator.described_states import named, target_of, to_state
 
 ASSIGNORS = ("uniform", "range")
 

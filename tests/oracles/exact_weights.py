@@ -1,7 +1,7 @@
 """Proven optima of small groups with weights, by CP-SAT (OR-tools); no code of the package.
 
-A group is plain data as ``tests.assignors.weighted.groups.draw`` makes it. Loads are exact: member
-m has L_m / C_m, which is compared as L_m * (lcm / C_m).
+A group is plain data as ``tests.assignors.weighted.drawn_groups.draw`` makes it. Loads are exact:
+member m has L_m / C_m, which is compared as L_m * (lcm / C_m).
 """
 
 import math

@@ -39,25 +39,25 @@ def settled(
 ) -> tuple[ClusterTables, dict[str, list[tuple[str, int]]]]:
     """The cluster once the members of a group all have what they are to have, and each one's."""
 
-    def holdings(found: ClusterTables) -> dict[str, list[tuple[str, int]]]:
-        return by_member(row[:5] for row in found.target if row[1] == group)
+    def holdings(tables: ClusterTables) -> dict[str, list[tuple[str, int]]]:
+        return by_member(row[:5] for row in tables.target if row[1] == group)
 
     deadline = time.monotonic() + _SETTLES
     while time.monotonic() < deadline:
         consumers.wait_until(
             lambda states: sum(s.group_id == group for s in states.values()) == members, _SETTLES
         )
-        found = read_cluster(address, consumer_groups=True)
-        target = holdings(found)
+        tables = read_cluster(address, consumer_groups=True)
+        target = holdings(tables)
         states = [s for s in consumers.states().values() if s.group_id == group]
         mine = {s.member_id: s.assignment for s in states}
-        rows = [row for row in found.members if row[1] == group]
+        rows = [row for row in tables.members if row[1] == group]
         if len(rows) == len(mine) == members and all(
             mine.get(row[2]) == target.get(row[2], []) for row in rows
         ):
             epochs = {row[7] for row in rows}
             if len(epochs) == 1:
-                return found, target
+                return tables, target
     raise TimeoutError(f"group {group} has not settled")
 
 
@@ -109,20 +109,20 @@ def test_rows_of_a_snapshot(
 ) -> None:
     address = broker.bootstrap_server
     start(consumers, "static", "new-rows", group_instance_id="one", client_rack="rack-z")
-    found, _ = settled(consumers, address, "new-rows", 1)
-    (row,) = (row for row in found.members if row[1] == "new-rows")
+    tables, _ = settled(consumers, address, "new-rows", 1)
+    (row,) = (row for row in tables.members if row[1] == "new-rows")
     state = consumers.states()["static"]
     assert row == (
         *(None, "new-rows", state.member_id, "one", "rack-z"),
         *(sorted(_TOPICS), None, state.generation, 0, "uniform", None, "consumer"),
     )
-    owned = by_member(row for row in found.owned if row[1] == "new-rows")
+    owned = by_member(row for row in tables.owned if row[1] == "new-rows")
     assert owned == {state.member_id: state.assignment}
-    positions = [row[5] for row in found.target if row[1] == "new-rows"]
+    positions = [row[5] for row in tables.target if row[1] == "new-rows"]
     assert positions == list(range(12))
-    ids = {row[1]: row[4] for row in found.topics}
+    ids = {row[1]: row[4] for row in tables.topics}
     assert {len(ids[topic]) for topic in _TOPICS} == {22}
-    snapshot = to_snapshot(found, spark)
+    snapshot = to_snapshot(tables, spark)
     assert {"group_type", "topics_regex"} <= set(snapshot.members.columns)
     further = {"target", "leaders", "group_settings"}
     assert set(snapshot.tables()) == {"members", "topics", "owned", *further}
