@@ -12,6 +12,7 @@ from kassign_spark.engine.costs import MOVE, rack_costs
 from kassign_spark.engine.edges import Edges, compact_edges
 from kassign_spark.engine.rounds import BLOCKS, Rounds, block_row
 from kassign_spark.engine.segments import Longs
+from kassign_spark.spark.archives import forgetting_archives
 
 _NUMBERS = ("class", "turn", "member", "supply", "owned")
 _SETTLED = ("class", "member", "owned", "assigned")
@@ -33,7 +34,7 @@ def cut_edges(edges: DataFrame, count: int, racks_before_moves: bool = False) ->
     """
     columns = [name for name in (*_NUMBERS, "is_cross") if name in edges.columns]
     ranges = edges.select(*columns).repartitionByRange(count, "class")
-    return ranges.mapInArrow(partial(_cut, racks_before_moves), BLOCKS)
+    return ranges.mapInArrow(forgetting_archives(partial(_cut, racks_before_moves)), BLOCKS)
 
 
 def settled_edges(rounds: Rounds) -> DataFrame:

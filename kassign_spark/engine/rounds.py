@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from kassign_spark.engine.commands import Answer, Command, run
+from kassign_spark.spark.archives import forgetting_archives
 from kassign_spark.spark.iteration import Budget, materialize
 
 BLOCKS = "block string, fixed binary, state binary"
@@ -68,7 +69,7 @@ class Rounds:
             NotConvergedError: the budget ended first.
         """
         began = time.monotonic()
-        kernel = partial(_run, commands, self._numbers)
+        kernel = forgetting_archives(partial(_run, commands, self._numbers))
         frame = materialize(self._states.select("block", "state").mapInArrow(kernel, _STATES)).frame
         rows = {row["block"]: row["answer"] for row in frame.select("block", "answer").collect()}
         self._states = frame
@@ -88,7 +89,7 @@ class Rounds:
         """
         # Estimates know nothing of blocks: these are not to be broadcast.
         both = self._states.select("block", "state").hint("merge").join(self._fixed, on="block")
-        return both.mapInArrow(partial(_results, result), schema)
+        return both.mapInArrow(forgetting_archives(partial(_results, result)), schema)
 
 
 def block_row(name: str, **values: Any) -> pa.RecordBatch:

@@ -24,7 +24,7 @@ from kassign_spark.groups.read import (
     TOPIC,
 )
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
-from kassign_spark.spark.archives import forget_archives
+from kassign_spark.spark.archives import forgetting_archives
 from kassign_spark.spark.sessions import cores
 
 _COLUMNS = {
@@ -203,7 +203,7 @@ def run_in_tasks(
 
 def all_rows(kernel: Kernel) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Call ``kernel`` with all rows of a task, if it has any."""
-    return partial(_call, kernel)
+    return forgetting_archives(partial(_call, kernel))
 
 
 def _call(kernel: Kernel, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -213,7 +213,6 @@ def _call(kernel: Kernel, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
         del arrived
         for piece in kernel(table):
             yield from piece.to_batches()
-    forget_archives()
 
 
 def tasks_for(work: int, session: SparkSession) -> int:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from kassign_spark.log.records import COLUMNS
+from kassign_spark.spark.archives import forgetting_archives
 from kassign_spark.spark.sessions import cores
 
 NAME = "group_name"
@@ -71,9 +72,8 @@ def run_by_whole_groups(
     tasks = _TASKS_A_CORE * cores(records.sparkSession)
     whole = with_group(records).repartition(tasks, NAME)
     sorted_ = whole.sortWithinPartitions(NAME, "partition", "offset")
-    return sorted_.mapInArrow(
-        partial(_call_by_whole_groups, kernel, in_pieces, _MOST_BYTES), schema
-    )
+    task = partial(_call_by_whole_groups, kernel, in_pieces, _MOST_BYTES)
+    return sorted_.mapInArrow(forgetting_archives(task), schema)
 
 
 def _call_by_whole_groups(

@@ -15,6 +15,7 @@ from kassign_spark.log import log_schemas
 from kassign_spark.log.decode import decode_subscriptions, decode_table
 from kassign_spark.log.kafka_source import READERS, explain_source_error, read_topic
 from kassign_spark.schemas import Table
+from kassign_spark.spark.archives import forgetting_archives
 from kassign_spark.spark.spark_errors import NO_PARQUET, SparkError, raised_as, spark_message
 from kassign_spark.spark.spark_versions import error_condition
 from kassign_spark.spark.workers import check_workers
@@ -167,7 +168,7 @@ def sent_subscriptions(records: DataFrame) -> DataFrame:
             yield from decode_subscriptions(batch).to_batches()
 
     of_groups = records.where(has_type((2,)))
-    return of_groups.mapInArrow(rows, log_schemas.SUBSCRIPTIONS.columns)
+    return of_groups.mapInArrow(forgetting_archives(rows), log_schemas.SUBSCRIPTIONS.columns)
 
 
 def _declare_columns(records: DataFrame) -> DataFrame:
@@ -200,7 +201,7 @@ def _decode_records(records: DataFrame, table: Table, *, owned: bool) -> DataFra
         for batch in batches:
             yield from getattr(decode_table(batch, owned=owned), name).to_batches()
 
-    return records.mapInArrow(rows, table.columns)
+    return records.mapInArrow(forgetting_archives(rows), table.columns)
 
 
 def _read_files(path: str, spark: SparkSession, *, stream: bool) -> DataFrame:

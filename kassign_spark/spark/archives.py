@@ -1,12 +1,28 @@
 """Zip archives that a Python worker has imported from, and reads again before each of its tasks."""
 
 import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from zipimport import zipimporter
 
+import pyarrow as pa
+
+_Batches = Iterable[pa.RecordBatch]
+_Task = Callable[[_Batches], Iterator[pa.RecordBatch]]
 _PACKAGES = ("py4j", "pyspark", __name__.partition(".")[0])
 
 
-def forget_archives() -> None:
+def forgetting_archives(task: _Task) -> _Task:
+    """Return a task of ``mapInArrow`` that lets its worker forget archives at its end."""
+    return partial(_run, task)
+
+
+def _run(task: _Task, batches: _Batches) -> Iterator[pa.RecordBatch]:
+    yield from task(batches)
+    _forget_archives()
+
+
+def _forget_archives() -> None:
     """Let the worker's next task begin without reading Spark's archives, and ours, once more.
 
     Before each task PySpark 4.1 has all finders of modules drop what they know (SPARK-54744). In
