@@ -1,6 +1,7 @@
 """What an assignment is refused for: the checks of its inputs."""
 
 from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -41,16 +42,20 @@ _CONFLICT_DETAILS = {
     "group is classic or consumer",
 }
 
+
+class SizeLimit(NamedTuple):
+    """The most that a group may have of something, ``most``; ``excess`` says how many it has."""
+
+    column: str
+    excess: str
+    most: int
+
+
 TOO_LARGE = {
-    "group_has_too_many_members": (
-        "member_id",
-        f"has {{}} members; at most {MEMBERS_OF_A_GROUP:,} are taken",
-    ),
-    "group_reads_too_much": (
-        "topics",
-        f"reads {{}} partitions; at most {PARTITIONS_OF_A_GROUP:,} are taken",
-    ),
+    "group_has_too_many_members": SizeLimit("member_id", "has {} members", MEMBERS_OF_A_GROUP),
+    "group_reads_too_much": SizeLimit("topics", "reads {} partitions", PARTITIONS_OF_A_GROUP),
 }
+"""By the problem of groups beyond it."""
 
 
 def input_checks(
@@ -170,25 +175,25 @@ def _size_checks(members: DataFrame, topics: DataFrame) -> list[Check]:
     size = f"least(max({size}), {PARTITIONS_OF_A_TOPIC}) as size"
     sizes = topics.groupBy("cluster_id", "topic").agg(F.expr(size))
     topics_read = members.selectExpr(*GROUP_KEY, "explode(topics) as topic").distinct()
-    crowded, wide = (
-        Problem(name, f"number > {most}", describe_too_large(name, "number"))
-        for name, most in zip(TOO_LARGE, (MEMBERS_OF_A_GROUP, PARTITIONS_OF_A_GROUP), strict=True)
-    )
-    return [
-        Check(members, GROUP_KEY, [crowded], {"number": "count(*)"}),
-        Check(
-            topics_read.join(sizes, ["cluster_id", "topic"]),
-            GROUP_KEY,
-            [wide],
-            {"number": "sum(size)"},
-        ),
-    ]
+    counts = {
+        "group_has_too_many_members": (members, "count(*)"),
+        "group_reads_too_much": (topics_read.join(sizes, ["cluster_id", "topic"]), "sum(size)"),
+    }
+    checks = []
+    for name, (rows, count) in counts.items():
+        is_too_large = f"number > {TOO_LARGE[name].most}"
+        problem = Problem(name, is_too_large, describe_too_large(name, "number"))
+        checks.append(Check(rows, GROUP_KEY, [problem], {"number": count}))
+    return checks
 
 
 def describe_too_large(problem: str, number: str) -> str:
     """Return the detail, in SQL, for a group beyond a limit."""
-    column, reason = TOO_LARGE[problem]
-    about = f"table members, column {column}: group {{}} {reason}; leave it out"
+    column, excess, most = TOO_LARGE[problem]
+    about = (
+        f"table members, column {column}: group {{}} {excess}; at most {most:,} are taken; "
+        "leave it out"
+    )
     return sql_sentence(about, sql_quoted("group_id"), f"format_number({number}, 0)")
 
 

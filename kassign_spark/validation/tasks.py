@@ -25,13 +25,10 @@ from kassign_spark.groups.task_rows import (
     read,
     rows,
 )
+from kassign_spark.inputs.checks import TOO_LARGE
 from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.rules import CONSUMER
-from kassign_spark.limits import (
-    MEMBERS_OF_A_GROUP,
-    PARTITIONS_OF_A_GROUP,
-    PARTITIONS_OF_A_TOPIC,
-)
+from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.measures.violations_tasks import subscriptions
 from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.validation.member_order import crowded_groups, hash_codes, unknown_orders
@@ -159,15 +156,16 @@ def _too_large(table: pa.Table, rows: TaskTable, members: Longs) -> list[pa.Tabl
     partitions = np.zeros(count, np.int64)
     np.add.at(partitions, rows.group[read], size)
     of_members = np.bincount(rows.group[members], minlength=count)
-    some = np.zeros(count, np.int64)
-    some[rows.group[members]] = members
-    return [
-        _table(rows, problem, some[number > most], number=pa.array(number[number > most]))
-        for problem, number, most in (
-            ("group_has_too_many_members", of_members, MEMBERS_OF_A_GROUP),
-            ("group_reads_too_much", partitions, PARTITIONS_OF_A_GROUP),
-        )
-    ]
+    a_row = np.zeros(count, np.int64)
+    a_row[rows.group[members]] = members
+    parts = []
+    for problem, number in (
+        ("group_has_too_many_members", of_members),
+        ("group_reads_too_much", partitions),
+    ):
+        groups = np.flatnonzero(number > TOO_LARGE[problem].most)
+        parts.append(_table(rows, problem, a_row[groups], number=pa.array(number[groups])))
+    return parts
 
 
 def _assignors(table: pa.Table, rows: TaskTable, members: Longs) -> pa.Table:
