@@ -11,7 +11,9 @@ from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.problem_rows import Check, Problem, TableCheck
 from kassign_spark.inputs.regexes import with_regex_problems, with_regex_topics
 from kassign_spark.inputs.rules import (
+    CONSUMER,
     IS_CONSUMER_GROUP,
+    is_consumer_group,
     is_one_of,
     member_rules,
     owned_rules,
@@ -20,15 +22,15 @@ from kassign_spark.inputs.rules import (
     sql_quoted,
     sql_sentence,
     sql_text,
+    target_rules,
     topic_id_rules,
 )
-from kassign_spark.inputs.target_checks import target_checks
 from kassign_spark.limits import (
     MEMBERS_OF_A_GROUP,
     PARTITIONS_OF_A_GROUP,
     PARTITIONS_OF_A_TOPIC,
 )
-from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, TOPICS, Table
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED, TARGET, TOPICS, Table
 
 CONFLICTS = {
     "several_leaders": "count_if(is_leader) > 1",
@@ -41,6 +43,39 @@ _CONFLICT_DETAILS = {
     "group_type_mixed": "table members, column group_type: group {} has members of both types; a "
     "group is classic or consumer",
 }
+_TARGET_OF_CLASSIC_GROUP = Problem(
+    "target_of_classic_group",
+    "true",
+    sql_sentence(
+        f"table target, column group_id: {{}} is not of group_type {CONSUMER} in members: "
+        "only such groups have one",
+        sql_quoted("group_id"),
+    ),
+)
+_POSITION_TWICE = Problem(
+    "position_twice",
+    "rows > 1 and position is not null",
+    sql_sentence(
+        "table target, column position: {} appears {} times for member {} of group {}: "
+        "give each place in a member's list once",
+        "position",
+        "rows",
+        sql_quoted("member_id"),
+        sql_quoted("group_id"),
+    ),
+)
+_TARGET_TWICE = Problem(
+    "target_twice",
+    "rows > 1",
+    sql_sentence(
+        "table target, column partition: {}-{} appears {} times of group {}: "
+        "the coordinator gives a partition to one member",
+        "topic",
+        "partition",
+        "rows",
+        sql_quoted("group_id"),
+    ),
+)
 
 
 class SizeLimit(NamedTuple):
@@ -75,7 +110,7 @@ def input_checks(
     if both_types:
         checks += [vote_check(members), *_topic_id_checks(topics)]
         if inputs.target is not None:
-            checks += target_checks(members, inputs.target)
+            checks += _target_checks(members, inputs.target)
     if assignors is not None:
         is_classic = f"not {IS_CONSUMER_GROUP}" if both_types else "true"
         checks.append(_assignor_check(members.where(is_classic), assignors))
@@ -121,6 +156,19 @@ def vote_check(members: DataFrame) -> Check:
     is_unknown = f"not {is_one_of('assignor', COORDINATOR_ASSIGNORS)}"
     problem = Problem("assignor_unusable", is_unknown, detail)
     return Check(members.where(IS_CONSUMER_GROUP), (*GROUP_KEY, "member_id"), [problem])
+
+
+def _target_checks(members: DataFrame, target: DataFrame) -> list[Check | TableCheck]:
+    """Return the checks of a target beside the members of its groups, both conforming."""
+    types = members.groupBy(*GROUP_KEY).agg(F.bool_or(is_consumer_group()).alias("is_consumer"))
+    of_classic = target.join(types, on=list(GROUP_KEY)).where("not is_consumer")
+    rows = {"rows": "count(*)"}
+    return [
+        TableCheck(TARGET, target, target_rules()),
+        Check(of_classic, GROUP_KEY, [_TARGET_OF_CLASSIC_GROUP], rows),
+        Check(target, [*GROUP_KEY, "member_id", "position"], [_POSITION_TWICE], rows),
+        Check(target, [*GROUP_KEY, "topic", "partition"], [_TARGET_TWICE], rows),
+    ]
 
 
 def _duplicate_check(members: DataFrame) -> Check:
