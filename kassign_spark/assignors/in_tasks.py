@@ -164,8 +164,8 @@ def missing_topics(batch: Batch) -> Longs:
     """Return the topics that members list and that do not exist: keys of group and name."""
     list_group = np.zeros(len(batch.list_start) - 1, np.int64)
     list_group[batch.subscription] = batch.member_group
-    listed = key(np.repeat(list_group, np.diff(batch.list_start)), batch.list_topics)
-    return np.setdiff1d(listed, key(batch.topic_group, batch.topic_name))
+    pairs = key(np.repeat(list_group, np.diff(batch.list_start)), batch.list_topics)
+    return np.setdiff1d(pairs, key(batch.topic_group, batch.topic_name))
 
 
 def _misses_topics(batch: Batch) -> Flags:

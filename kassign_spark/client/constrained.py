@@ -55,19 +55,19 @@ class _Filling:
         last_over = None
         by_order = None
         for member in members.order:
-            own = owned[member]
-            count = len(own)
+            partitions = owned[member]
+            count = len(partitions)
             if count < self.low:
-                self.assigned[member] = own
+                self.assigned[member] = partitions
                 self.under.append(member)
             elif count >= self.high and self.over < self.wanted_over:
-                self._keep_first(member, own, self.high)
+                self._keep_first(member, partitions, self.high)
                 self.over += 1
                 last_over = member
                 if self.over == self.wanted_over:
                     self.exact.clear()
             else:
-                self._keep_first(member, own, self.low)
+                self._keep_first(member, partitions, self.low)
                 if self.over < self.wanted_over:
                     self.exact.append(member)
                 elif (
@@ -111,8 +111,8 @@ class _Filling:
         """
         missing = self.layout.missing
         kept = bytearray(len(self.layout.topic_of))
-        for own in self.assigned:
-            for partition in own:
+        for partitions in self.assigned:
+            for partition in partitions:
                 kept[partition] = 1
         end = min((p for p in missing if kept[p]), default=len(kept))
         return [
@@ -121,14 +121,14 @@ class _Filling:
 
     def _give(self, partition: int, member: int) -> int:
         """Give a partition; return the member's number of partitions."""
-        own = self.assigned[member]
-        own.append(partition)
+        partitions = self.assigned[member]
+        partitions.append(partition)
         if (
             self.revoked_from.get(partition, member) != member
             or partition in self.believed.disputed
         ):
             self.moving[partition] = member
-        return len(own)
+        return len(partitions)
 
     def _deal_matching(self, pool: list[int], racks: Racks) -> list[int]:
         """Give partitions to members of their racks; return those that found none."""

@@ -50,9 +50,9 @@ def follow_rounds(state: GroupState) -> Rebalance:
     seen: dict[tuple[frozenset[Partition], ...], int] = {}
     is_exact, detail = True, None
     for number in range(1, _MOST_ROUNDS + 1):
-        joined = _keep_subscribed(state, owned)
+        claimed = _keep_subscribed(state, owned)
         # Sorted: a set's order differs from run to run.
-        claims = [(member, *tp) for member, own in enumerate(joined) for tp in sorted(own)]
+        claims = [(member, *tp) for member, own in enumerate(claimed) for tp in sorted(own)]
         outcome = predict_group(state.with_claims(claims))
         if outcome.verdict not in (OK, INEXACT):
             return Rebalance(outcome.verdict, f"round {number}: {outcome.detail}", steps)
@@ -61,7 +61,7 @@ def follow_rounds(state: GroupState) -> Rebalance:
             detail = f"round {number}: {outcome.detail}"
         assigned = _name_partitions(outcome, outcome.assigned)
         steps += _steps(number, owned, assigned, _withheld(outcome, len(owned)))
-        goes_on = any(own - assignment for own, assignment in zip(joined, assigned, strict=True))
+        goes_on = any(own - assignment for own, assignment in zip(claimed, assigned, strict=True))
         owned = assigned
         if not goes_on:
             return Rebalance(OK if is_exact else INEXACT, detail, steps)

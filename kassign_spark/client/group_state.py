@@ -199,8 +199,8 @@ class ClaimedIds(NamedTuple):
 
 def are_disputed(claims: ClaimedIds) -> bool:
     """Return whether a partition is claimed twice."""
-    listed = [partition for partitions in claims.by_member for partition in partitions]
-    return len(set(listed)) < len(listed)
+    claimed = [partition for partitions in claims.by_member for partition in partitions]
+    return len(set(claimed)) < len(claimed)
 
 
 def topics_of_members(state: GroupState, layout: Layout) -> list[list[int]]:

@@ -15,8 +15,8 @@ def describe_left_out(topics: Iterable[tuple[str, int]], *, is_idle: bool) -> st
         topics: names of the topics left out, each with how many of its partitions members own.
         is_idle: whether the group gets nothing.
     """
-    listed = sorted(topics)
-    reason = _describe_topics(listed) if listed else None
+    names = sorted(topics)
+    reason = _describe_topics(names) if names else None
     return (
         f"the group gets nothing: {reason or 'no member subscribes to a topic'}"
         if is_idle

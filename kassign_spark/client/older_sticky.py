@@ -62,10 +62,14 @@ def assign_older(
             holdings.owner[partition] = last[partition]
     if had_claims and all(topics == topics_of[0] for topics in topics_of):
         # librdkafka lists what it is about to take away for its rack, too.
-        own = _group_by_member(owner, len(by_id)) if is_librdkafka else holdings.partitions_of
-        listed = _order_as_listed(state, layout) if is_librdkafka else holdings.all_partitions
+        partitions_of = (
+            _group_by_member(owner, len(by_id)) if is_librdkafka else holdings.partitions_of
+        )
+        all_partitions = (
+            _order_as_listed(state, layout) if is_librdkafka else holdings.all_partitions
+        )
         holdings.all_partitions, had_choice = list_by_turns(
-            own, listed, earlier, by_id, from_front=is_librdkafka
+            partitions_of, all_partitions, earlier, by_id, from_front=is_librdkafka
         )
         unsure = _BY_SET if had_choice and not is_librdkafka else None
     pool = holdings.hand_out(racks)
@@ -175,9 +179,9 @@ def list_by_turns(
     turns: list[list[int]] = []  # the next one last
     had_choice = False
     for partitions in own:
-        listed = sorted(partitions, reverse=True) if from_front else partitions
-        moved = [partition for partition in listed if partition in earlier]
-        turns.append([p for p in listed if p not in earlier] + moved[::-1])
+        in_order = sorted(partitions, reverse=True) if from_front else partitions
+        moved = [partition for partition in in_order if partition in earlier]
+        turns.append([p for p in in_order if p not in earlier] + moved[::-1])
         had_choice = had_choice or len(moved) > 1
     heap = [(-len(turns[member]), -place, member) for place, member in enumerate(by_id)]
     heapq.heapify(heap)
@@ -221,8 +225,10 @@ def _racks_of_librdkafka(
 def _order_as_listed(state: GroupState, layout: Layout) -> list[int]:
     """Return partitions as a broker (Kafka 4.4) lists their topics, which the leader asks for."""
     asked = dict.fromkeys(name for topics in state.subscriptions for name in sorted(topics))
-    listed = [layout.index[name] for name in scala_set_order(asked) if name in layout.index]
-    return [partition for topic in listed for partition in layout.existing(topic)]
+    topics_in_order = [
+        layout.index[name] for name in scala_set_order(asked) if name in layout.index
+    ]
+    return [partition for topic in topics_in_order for partition in layout.existing(topic)]
 
 
 def _claimed_twice(state: GroupState, claims: ClaimedIds) -> set[int]:

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> Outcome:
             with new_folder(spark, args.output, overwrite=args.overwrite) as folder:
                 write_table(plan.assignment, folder, "assignment", args.format)
                 write_table(plan.verdicts, folder, "verdicts", args.format)
-                measured = balance(
+                loads = balance(
                     plan.assignment,
                     members,
                     owned,
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> Outcome:
                     base_weight=args.base_weight,
                 )
                 # No assignor made it; report goes by the groups' own where one is needed.
-                nobody = measured.withColumn("assignor", F.lit(None).cast("string"))
+                nobody = loads.withColumn("assignor", F.lit(None).cast("string"))
                 write_table(nobody, folder, "balance", args.format)
                 note_snapshot(spark, folder, args.snapshot)
         skew = F.expr("max_load / nullif(fair_load, 0.0D)")

@@ -175,11 +175,11 @@ def _add_verdicts(summary: DataFrame, verdicts: DataFrame | None) -> DataFrame:
     if verdicts is None:
         settled = F.when(F.col("settles"), OK).otherwise(NEVER_SETTLES)
         return summary.withColumns({"verdict": settled, "detail": F.lit(None).cast("string")})
-    joined = fill_cluster_id(verdicts).join(
+    judged = fill_cluster_id(verdicts).join(
         fill_cluster_id(summary), on=list(GROUP_KEY), how="left"
     )
     return restore_cluster_id(
-        joined.select(*GROUP_KEY, *_COLUMNS.values(), "settles", "detail"), has_cluster_id(verdicts)
+        judged.select(*GROUP_KEY, *_COLUMNS.values(), "settles", "detail"), has_cluster_id(verdicts)
     )
 
 

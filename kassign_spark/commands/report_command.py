@@ -105,10 +105,10 @@ def run(args: argparse.Namespace) -> Outcome:
         if args.history is not None:
             args.history = one_run(spark, args.history, REBALANCES.name)
         past = None if args.history is None else (args.history, collect_past(spark, args.history))
-    listed = findings(contents)
+    report_findings = findings(contents)
     page = render(
         contents,
-        listed,
+        report_findings,
         plan=args.plan,
         snapshot=args.snapshot or snapshot,
         details=args.details,
@@ -128,7 +128,7 @@ def run(args: argparse.Namespace) -> Outcome:
         "groups_with_details": len(contents.details),
         "weighed_group_count": None if by_weight is None else by_weight.group_count,
         "past_rebalance_count": None if past is None else past[1].rebalance_count,
-        "findings": [finding._asdict() for finding in listed],
+        "findings": [finding._asdict() for finding in report_findings],
     }
     return Outcome(0, facts, _lines(facts))
 

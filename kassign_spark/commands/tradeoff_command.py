@@ -96,9 +96,9 @@ def _gather_curves(rows: list[Facts]) -> list[Facts]:
     groups: dict[str, list[Facts]] = {}
     for row in rows:
         groups.setdefault(group_name(row), []).append(row)
-    listed = []
+    group_facts = []
     for name, points in groups.items():
         points.sort(key=lambda point: point["moves"])
         facts: Facts = {k: points[0][k] for k in GROUP_KEY if k in points[0]}
-        listed.append({**facts, "group": name, "says": _group_line(points), "points": points})
-    return sorted(listed, key=lambda group: (-group["points"][0]["skew"], group["group"]))
+        group_facts.append({**facts, "group": name, "says": _group_line(points), "points": points})
+    return sorted(group_facts, key=lambda group: (-group["points"][0]["skew"], group["group"]))

@@ -200,13 +200,13 @@ class CoordinatedGroup:
         of_code = np.full(len(self.keys), -1)
         of_code[codes] = np.arange(len(names))
         lists = [self.targets.get(member.member_id, NOTHING) for member in members]
-        counts = [len(listed.topics) for listed in lists]
-        topics = of_code[np.concatenate([NOTHING.topics, *(listed.topics for listed in lists)])]
+        counts = [len(target.topics) for target in lists]
+        topics = of_code[np.concatenate([NOTHING.topics, *(target.topics for target in lists)])]
         exists = topics >= 0
         positions = np.concatenate([NOTHING.topics, *(np.arange(count) for count in counts)])
-        is_ordered = all(listed.is_ordered for listed in lists)
+        is_ordered = all(target.is_ordered for target in lists)
         of_lists = np.repeat(np.arange(len(members)), counts)
-        partitions = np.concatenate([NOTHING.topics, *(listed.partitions for listed in lists)])
+        partitions = np.concatenate([NOTHING.topics, *(target.partitions for target in lists)])
         return ConsumerGroupState(
             member_ids=[member.member_id for member in members],
             subscriptions=[

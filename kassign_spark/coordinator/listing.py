@@ -54,8 +54,8 @@ def list_targets(
     old = starts[state.target_topics] + state.target_partitions
     inside = state.target_partitions < np.diff(starts)[state.target_topics]
     before[old[inside]] = state.target_members[inside]
-    listed = state.target_positions if len(state.target_positions) else np.arange(len(old))
-    place[old[inside]] = listed[inside]
+    positions = state.target_positions if len(state.target_positions) else np.arange(len(old))
+    place[old[inside]] = positions[inside]
     is_range = outcome.assignor == "range"
     is_same = before[new] == member
     # One that was taken out and came back is as new.

@@ -105,11 +105,11 @@ def _assign_uniform(state: ConsumerGroupState, layout: Layout) -> tuple[Dealt, l
         drawn_id(topic) if known is None else known
         for topic, known in zip(state.topics, ids, strict=True)
     ]
-    listed: Sequence[int] = range(len(state.member_ids))
+    members_in_order: Sequence[int] = range(len(state.member_ids))
     if not state.is_order_known:
-        listed = order_by_ids(state.member_ids)
-    members = member_order([state.member_ids[i] for i in listed])
-    order = [listed[i] for i in members.order]
+        members_in_order = order_by_ids(state.member_ids)
+    members = member_order([state.member_ids[i] for i in members_in_order])
+    order = [members_in_order[i] for i in members.order]
     reasons = _doubts_about_members(state, members)
     subscribed = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *layout.subscribed]))
     used = subscribed[np.diff(layout.starts)[subscribed] > 0]

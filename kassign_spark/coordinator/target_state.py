@@ -104,10 +104,10 @@ def lay_out(state: ConsumerGroupState) -> Layout:
     # Names that are one object, or equal, are gone through once.
     sets: dict[tuple[str, ...], frozenset[str]] = {}
     for names, regex in zip(state.subscriptions, regexes, strict=True):
-        listed = tuple(names)
-        if listed not in sets:
-            sets[listed] = frozenset(listed)
-        kind = sets[listed], regex or None
+        ordered_names = tuple(names)
+        if ordered_names not in sets:
+            sets[ordered_names] = frozenset(ordered_names)
+        kind = sets[ordered_names], regex or None
         kinds.append(kind)
         if kind not in existing_of:
             subscribed = kind[0].union(state.resolved.get(regex, ()) if regex else ())

@@ -109,7 +109,7 @@ def _old_target(
     if not len(members):
         return members, numbers, has_ties
     rank = inverse(order)
-    listed = state.target_positions if len(state.target_positions) else numbers
+    positions = state.target_positions if len(state.target_positions) else numbers
     codes = np.zeros(len(state.topics), dtype=np.int64)
     used = np.unique(topics)
     codes[used] = [topic_id_hash(topic_ids[topic]) for topic in used]
@@ -117,14 +117,14 @@ def _old_target(
     pair = members * len(state.topics) + topics
     entries, entry_of, sizes = np.unique(pair, return_inverse=True, return_counts=True)
     first = np.full(len(entries), np.iinfo(np.int64).max)
-    np.minimum.at(first, entry_of, listed)
+    np.minimum.at(first, entry_of, positions)
     entry_member, entry_topic = entries // len(state.topics), entries % len(state.topics)
     counts = np.bincount(entry_member, minlength=len(order))
     topic_bucket = bucket_keys(codes[entry_topic], map_capacities(counts)[entry_member])
     by_entry = np.lexsort((first, topic_bucket, rank[entry_member]))
     entry_rank = inverse(by_entry)
     number_bucket = bucket_keys(numbers, copied_set_capacities(sizes)[entry_of])
-    sorted_rows = np.lexsort((listed, number_bucket, entry_rank[entry_of]))
+    sorted_rows = np.lexsort((positions, number_bucket, entry_rank[entry_of]))
     same_topic = np.diff(topic_bucket[by_entry]) == 0
     same_topic &= np.diff(entry_member[by_entry]) == 0
     has_ties[entry_member[by_entry][1:][same_topic]] = True

@@ -43,6 +43,6 @@ def run(block: object, commands: list[Command], number: int) -> Answer:
     """Have a block, the one of this number, do the commands. Returns the last one's answer."""
     answer: Answer = ()
     for name, arguments in commands:
-        own = (a.rows[number] if isinstance(a, PerBlock) else a for a in arguments)
-        answer = getattr(block, name)(*own)
+        arguments_of_block = (a.rows[number] if isinstance(a, PerBlock) else a for a in arguments)
+        answer = getattr(block, name)(*arguments_of_block)
     return answer

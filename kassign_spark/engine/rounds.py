@@ -75,11 +75,11 @@ class Rounds:
         self._states = frame
         replies = [pickle.loads(rows[name]) for name in self._numbers]
         left = sum(unsettled for _, _, unsettled in replies)
-        measured = {
+        measures = {
             "open partitions": sum(open_count for _, open_count, _ in replies),
             "seconds": round(time.monotonic() - began, 1),
         }
-        self._budget.spend(_WHAT[commands[-1].name], measured, left)
+        self._budget.spend(_WHAT[commands[-1].name], measures, left)
         return [answer for answer, _, _ in replies]
 
     def results(self, result: Callable[[Any, Any], pa.RecordBatch], schema: str) -> DataFrame:

@@ -142,10 +142,10 @@ def _detail() -> str:
 
 def _some_names(column: str, noun: str) -> str:
     """Return all names where they are few; else how many there are."""
-    listed = f"array_join({column}, ', ')"
+    names = f"array_join({column}, ', ')"
     if noun == "member":
-        listed = sql_sentence("{} {}", f"if(size({column}) = 1, 'member', 'members')", listed)
-    return f"if(size({column}) <= {_NAMES_SHOWN}, {listed}, {_count_sql(f'{noun}_count', noun)})"
+        names = sql_sentence("{} {}", f"if(size({column}) = 1, 'member', 'members')", names)
+    return f"if(size({column}) <= {_NAMES_SHOWN}, {names}, {_count_sql(f'{noun}_count', noun)})"
 
 
 def _count_sql(column: str, noun: str) -> str:

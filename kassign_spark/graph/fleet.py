@@ -264,10 +264,10 @@ def _most_frequent(labels: DataFrame, edges: DataFrame, *, at: str, of: str) -> 
     label_counts = (
         edges.join(labels_of_neighbours, on=of, how="inner").groupBy(at, "theirs").count()
     )
-    own = labels.select(F.col("id").alias(at), "label")
+    label_of_vertex = labels.select(F.col("id").alias(at), "label")
     choice = F.struct("count", F.col("theirs") == F.col("label"), -F.col("theirs"))
     taken = (
-        label_counts.join(own, on=at, how="inner")
+        label_counts.join(label_of_vertex, on=at, how="inner")
         .groupBy(at)
         .agg(F.max_by("theirs", choice).alias("new"))
     )

@@ -32,9 +32,9 @@ class GroupStates:
         self._topics: list[str] = ["", *batch.topic_names.to_pylist()]
         self._members: list[str] = ["", *batch.member_names.to_pylist()]
         self._texts: list[str | None] = [None, *batch.texts.to_pylist()]
-        listed = [self._topics[name] for name in batch.list_topics.tolist()]
+        names = [self._topics[name] for name in batch.list_topics.tolist()]
         self._lists = [
-            tuple(listed[first:end]) for first, end in pairwise(batch.list_start.tolist())
+            tuple(names[first:end]) for first, end in pairwise(batch.list_start.tolist())
         ]
 
     def of(self, group: int, members: Longs) -> ConsumerGroupState:

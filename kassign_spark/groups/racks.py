@@ -71,10 +71,10 @@ def read_racks(of_topics: pa.Array, size: Longs, member_racks: pa.Array) -> Rack
     list_size = lengths(of_topics)
     rack_counts = np.minimum(list_size, size)
     slots = ranges(starts(size)[:-1], rack_counts)
-    placed = ranges(starts(list_size)[:-1], rack_counts)
+    positions = ranges(starts(list_size)[:-1], rack_counts)
     first = starts(lengths(of_partitions))
-    replica = ranges(first[placed], np.diff(first)[placed])
-    slot_of = np.repeat(slots, np.diff(first)[placed])
+    replica = ranges(first[positions], np.diff(first)[positions])
+    slot_of = np.repeat(slots, np.diff(first)[positions])
     is_known = of_replica[replica] > 0
     slot_of, code = slot_of[is_known], of_replica[replica[is_known]]
     slot_count = int(size.sum())

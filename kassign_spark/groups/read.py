@@ -152,14 +152,14 @@ def sets_of(
     group: Longs, listed: Longs, list_start: Longs, topic_keys: Longs
 ) -> tuple[Longs, Longs, Longs]:
     """Number the different sets of topics that lists name, and find their topics."""
-    of_list = np.repeat(np.arange(len(group)), np.diff(list_start))
-    pairs = np.unique(key(of_list, listed))
-    of_list, listed = pairs >> 32, pairs & 0xFFFF_FFFF
-    first, subscribed = same_lists(group, np.bincount(of_list, minlength=len(group)), listed)
-    rows = np.flatnonzero(np.isin(of_list, first))
-    topic = find(topic_keys, key(group[of_list[rows]], listed[rows]))
+    list_numbers = np.repeat(np.arange(len(group)), np.diff(list_start))
+    pairs = np.unique(key(list_numbers, listed))
+    list_numbers, listed = pairs >> 32, pairs & 0xFFFF_FFFF
+    first, subscribed = same_lists(group, np.bincount(list_numbers, minlength=len(group)), listed)
+    rows = np.flatnonzero(np.isin(list_numbers, first))
+    topic = find(topic_keys, key(group[list_numbers[rows]], listed[rows]))
     exists = topic >= 0
-    of_set = subscribed[of_list[rows[exists]]]
+    of_set = subscribed[list_numbers[rows[exists]]]
     return subscribed, topic[exists], starts(np.bincount(of_set, minlength=len(first)))
 
 

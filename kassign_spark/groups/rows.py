@@ -99,16 +99,16 @@ def _lists_and_topics(members: DataFrame, eligible: Eligible) -> DataFrame:
             topic_rows(subscriptions.join(topics, on=on, how="inner"))
         )
     # Members are read once for both kinds: the null before the topics makes the row of the list.
-    listed = "explode_outer(concat(array(null), topics)) as topic"
-    subscriptions = lists.selectExpr(*GROUP_KEY, "list_number", "to_json(topics) as list", listed)
+    topic = "explode_outer(concat(array(null), topics)) as topic"
+    subscriptions = lists.selectExpr(*GROUP_KEY, "list_number", "to_json(topics) as list", topic)
     # Topics are joined within the task, and need no job that broadcasts them.
-    joined = subscriptions.join(topics.coalesce(1).hint("shuffle_hash"), on=on, how="left").where(
-        "topic is null or num_partitions is not null"
-    )
-    values = _topic_values(joined)
+    with_topics = subscriptions.join(
+        topics.coalesce(1).hint("shuffle_hash"), on=on, how="left"
+    ).where("topic is null or num_partitions is not null")
+    values = _topic_values(with_topics)
     values["texts"] = f"if(topic is null, list, {values['texts']})"
     values["list_number"] = "if(topic is null, list_number, 0)"
-    return rows(joined, f"if(topic is null, {SUBSCRIPTION}, {TOPIC})", GROUP_KEY, **values)
+    return rows(with_topics, f"if(topic is null, {SUBSCRIPTION}, {TOPIC})", GROUP_KEY, **values)
 
 
 def topic_rows(topics: DataFrame) -> DataFrame:
@@ -127,7 +127,7 @@ def _topic_values(topics: DataFrame) -> dict[str, str]:
 def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
     """Return rows of kind MEMBER, from ``schemas.MEMBERS`` and list_number; more texts are SQL."""
     texts = ("group_instance_id", "rack_id", "assignor", *more_texts)
-    listed, none = ", ".join(texts), ",".join(["null"] * len(texts))
+    all_texts, none = ", ".join(texts), ",".join(["null"] * len(texts))
     return rows(
         members,
         MEMBER,
@@ -135,7 +135,7 @@ def member_rows(members: DataFrame, *more_texts: str) -> DataFrame:
         place="coalesce(member_seq, -1)",
         topic="group_type",
         # Nearly all members say none of them, and need no JSON writer: it takes its time a row.
-        texts=f"if(coalesce({listed}) is null, '[{none}]', to_json(array({listed})))",
+        texts=f"if(coalesce({all_texts}) is null, '[{none}]', to_json(array({all_texts})))",
     )
 
 

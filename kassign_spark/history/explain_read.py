@@ -102,19 +102,19 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
     of_listed = np.repeat(of_list, np.diff(bounds)[first])
     subscribed = distinct(key(of_listed, listed.code[rows_of_lists]))
 
-    own = np.zeros(len(subscribed), np.int64)
+    owned_counts = np.zeros(len(subscribed), np.int64)
     pair_of_owned = find(subscribed, key(of_held, topic.code))
-    np.maximum.at(own, pair_of_owned[pair_of_owned >= 0], number[pair_of_owned >= 0] + 1)
+    np.maximum.at(owned_counts, pair_of_owned[pair_of_owned >= 0], number[pair_of_owned >= 0] + 1)
     of_topic, name = subscribed >> 32, subscribed & 0xFFFF_FFFF
     row_of_size = np.full(len(listed.strings) + 1, -1)
     row_of_size[partitions.code] = np.arange(len(sizes))
     row = row_of_size[name]
-    size = np.where(row >= 0, np.append(longs(sizes["size"]), 0)[row], own)
+    size = np.where(row >= 0, np.append(longs(sizes["size"]), 0)[row], owned_counts)
     racks = whole(sizes["racks"]).take(pa.array(row, mask=row < 0))
-    is_too_large = np.bincount(of_topic, np.maximum(own, size), count) > _MOST_PARTITIONS
+    is_too_large = np.bincount(of_topic, np.maximum(owned_counts, size), count) > _MOST_PARTITIONS
     is_too_large[of_held[number < 0]] = True
     is_sized = np.zeros(count, bool)
-    is_sized[of_topic[own != size]] = True
+    is_sized[of_topic[owned_counts != size]] = True
     if len(sizes):
         is_sized[of_topic[row >= 0]] = True
 
@@ -168,7 +168,7 @@ def read_generations(decoded: DecodedTables, sizes: pa.Table) -> Generations:
         racks=racks,
         of_topic=of_topic,
         size=size,
-        own=own,
+        own=owned_counts,
     )
 
 

@@ -158,15 +158,15 @@ def _subscriptions(lists: pa.ListArray, topic: Names, regex: Longs) -> tuple[Lon
     first = np.unique(as_said, return_index=True)[1]
     count = np.diff(start)[first]
     row = np.repeat(np.arange(len(first)), count)
-    listed = numbers[ranges(start[:-1][first], count)]
-    order = np.lexsort((listed, row))
-    row, listed = row[order], listed[order]
-    once = ~repeats(row, listed)
-    row, listed = row[once], listed[once]
+    topics = numbers[ranges(start[:-1][first], count)]
+    order = np.lexsort((topics, row))
+    row, topics = row[order], topics[order]
+    once = ~repeats(row, topics)
+    row, topics = row[once], topics[once]
     begin = starts(np.bincount(row, minlength=len(first)))
-    code = _encode_lists(listed, begin)
+    code = _encode_lists(topics, begin)
     of_code = np.unique(code, return_index=True)[1]
-    shown = pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), pa.array(listed.astype(int)))
+    shown = pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), pa.array(topics.astype(int)))
     return key(code[as_said], regex), shown.take(pa.array(of_code))
 
 

@@ -85,11 +85,11 @@ def touched_groups(members: DataFrame, new_topics: DataFrame) -> DataFrame:
     matched = by_pattern.join(F.broadcast(matching), on=_PATTERN_KEY, how="inner").select(
         *GROUP_KEY, "member_id", F.explode("matching").alias("topic"), F.lit(1).alias("by_pattern")
     )
-    listed = conforming.select(
+    lists = conforming.select(
         *GROUP_KEY, "member_id", F.explode("topics").alias("topic"), F.lit(0).alias("by_pattern")
     ).join(F.broadcast(topics), on=[CLUSTER_ID, "topic"], how="left_semi")
     touched = (
-        matched.unionByName(listed)
+        matched.unionByName(lists)
         .groupBy(*GROUP_KEY, "topic", "member_id")
         .agg(F.max("by_pattern").alias("by_pattern"))
         .groupBy(*GROUP_KEY, "topic")

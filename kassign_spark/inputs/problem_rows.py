@@ -61,10 +61,10 @@ def refuse_problems(checks: Iterable[Check | TableCheck]) -> None:
             out.
     """
     problems = list_problems(checks)
-    listed = problems.orderBy("problem", *PROBLEM[:5], "detail").limit(MAX_LISTED + 1).collect()
-    if listed:
-        sentences = [row.detail for row in listed[:MAX_LISTED]]
-        if len(listed) > MAX_LISTED:
+    rows = problems.orderBy("problem", *PROBLEM[:5], "detail").limit(MAX_LISTED + 1).collect()
+    if rows:
+        sentences = [row.detail for row in rows[:MAX_LISTED]]
+        if len(rows) > MAX_LISTED:
             sentences.append(f"and {problems.count() - MAX_LISTED} more problems")
         raise InputError("; ".join(sentences))
 
@@ -97,14 +97,14 @@ def _problems_of(check: Check | TableCheck) -> DataFrame:
         f"{problem.detail}), null)"
         for problem in check.problems
     )
-    listed = rows.selectExpr(*check.keys, f"inline(array_compact(array({cases})))")
+    problems = rows.selectExpr(*check.keys, f"inline(array_compact(array({cases})))")
     types = {"partition": "bigint"}
     # The frame is not asked for its columns: that takes a server as long as a small query.
     columns = (
         f"cast({name if name in check.keys else 'null'} as {types.get(name, 'string')}) as {name}"
         for name in PROBLEM[:5]
     )
-    return listed.where("detail is not null").selectExpr(*columns, "problem", "detail")
+    return problems.where("detail is not null").selectExpr(*columns, "problem", "detail")
 
 
 def _broken(table: Table, rule: Rule) -> Problem:

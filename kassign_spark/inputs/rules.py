@@ -270,8 +270,8 @@ def integer_rule(column: str, *, least: int, most: int = INT_MAX, where: str = "
 
 def is_one_of(column: str, names: Iterable[str]) -> str:
     """Return in SQL whether a string is one of these: null where it is null and there are some."""
-    listed = ", ".join(map(sql_text, names))
-    return f"{column} in ({listed})" if listed else "false"
+    texts = ", ".join(map(sql_text, names))
+    return f"{column} in ({texts})" if texts else "false"
 
 
 def sql_quoted(column: str) -> str:

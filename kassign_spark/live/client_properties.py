@@ -269,7 +269,7 @@ def _tls_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]
 
     trusted = properties.pop("ssl.truststore.location", None)
     inline = properties.pop("ssl.truststore.certificates", None)
-    own = properties.pop("ssl.keystore.location", None)
+    key_store = properties.pop("ssl.keystore.location", None)
     password = properties.pop("ssl.key.password", "")  # None would make OpenSSL ask at the terminal
     if trusted is None and inline is None:
         context = ssl.create_default_context()
@@ -281,8 +281,8 @@ def _tls_settings(properties: dict[str, str]) -> tuple[dict[str, Any], list[str]
         loads["ssl.truststore.location"] = partial(context.load_verify_locations, trusted)
     if inline is not None:
         loads["ssl.truststore.certificates"] = partial(context.load_verify_locations, cadata=inline)
-    if own is not None:
-        load_own = partial(context.load_cert_chain, own, password=password)
+    if key_store is not None:
+        load_own = partial(context.load_cert_chain, key_store, password=password)
         loads["ssl.keystore.location or ssl.key.password"] = load_own
     for key, load in loads.items():
         try:

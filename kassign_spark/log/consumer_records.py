@@ -24,15 +24,15 @@ def topics(records: Records) -> list[Part]:
     """Return rows of ``log_topics``, one per topic."""
     present, values, tombstones = records
     source = present.batch.values
-    listed = items(values["topics"])
-    row = listed.rows()
+    topic_items = items(values["topics"])
+    row = topic_items.rows()
     return [
         part(
             log_schemas.LOG_TOPICS,
             present.record[row],
-            topic=texts(source, spans(listed["topic"])),
-            topic_id=ids(source, spans(listed["topic_id"])),
-            num_partitions=listed["num_partitions"],
+            topic=texts(source, spans(topic_items["topic"])),
+            topic_id=ids(source, spans(topic_items["topic_id"])),
+            num_partitions=topic_items["num_partitions"],
             **repeat_columns({"group_id": present.text("group_id"), **present.place()}, row),
         ),
         tombstones.part(log_schemas.LOG_TOPICS),

@@ -149,9 +149,9 @@ def _classic(groups: DataFrame, members: DataFrame, subscriptions: DataFrame) ->
     of_group = groups.where("group_type = 'classic'").select("group_id", "assignor", "leader")
     columns = ("group_instance_id", "topics", "generation", "member_seq", "assignor")
     of_members = members.where("record = 'group'").drop("assignor")
-    joined = of_members.join(of_group, "group_id").join(subscriptions, _OF_MEMBER, "left")
+    subscribed = of_members.join(of_group, "group_id").join(subscriptions, _OF_MEMBER, "left")
     return with_clients(
-        joined.selectExpr(
+        subscribed.selectExpr(
             *_OF_MEMBER,
             *columns,
             "nullif(rack_id, '') as rack_id",

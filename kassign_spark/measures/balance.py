@@ -110,13 +110,13 @@ def _check_weighed(measured: DataFrame) -> DataFrame:
     whole, counts = materialize(measured, {"missing": F.sum(MISSING)})
     if counts["missing"]:
         rows = whole.where(F.col(MISSING) > 0).orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()
-        listed = refused_groups(
+        refusal = refused_groups(
             [
                 (row.group_id, f"table weights has no row for {row[MISSING]} of its partitions")
                 for row in rows
             ]
         )
-        raise InputError(f"{listed}; give them weights, or missing_weight")
+        raise InputError(f"{refusal}; give them weights, or missing_weight")
     return whole.drop(MISSING)
 
 

@@ -145,16 +145,16 @@ def _missing(rows: TaskTable, member_keys: Longs, partition: Longs, size: Longs)
     wanted_keys = _topic_key(rows, topics)
     owned = rows.rows_of(OWNED)
     owned = owned[(rows.slot[owned] >= 0) & (member_places(rows, member_keys, owned) >= 0)]
-    placed = np.concatenate([assigned, owned])
-    placed = placed[np.unique(rows.slot[placed], return_index=True)[1]]
-    topic_place = find(wanted_keys, _topic_key(rows, placed))
-    inside = (topic_place >= 0) & (partition[placed] >= 0)
-    inside &= partition[placed] < np.append(size[topics], 0)[topic_place]
+    partitions = np.concatenate([assigned, owned])
+    partitions = partitions[np.unique(rows.slot[partitions], return_index=True)[1]]
+    topic_place = find(wanted_keys, _topic_key(rows, partitions))
+    inside = (topic_place >= 0) & (partition[partitions] >= 0)
+    inside &= partition[partitions] < np.append(size[topics], 0)[topic_place]
     # Before the first, between neighbours and behind the last: with a border below and above each
     # topic, every gap is between two that follow each other.
     count = len(topics)
     topic = np.concatenate([np.arange(count), topic_place[inside], np.arange(count)])
-    number = np.concatenate([np.full(count, -1), partition[placed][inside], size[topics]])
+    number = np.concatenate([np.full(count, -1), partition[partitions][inside], size[topics]])
     order = rows_by(topic, number)
     topic, number = topic[order], number[order]
     gap = np.flatnonzero((topic[1:] == topic[:-1]) & (number[1:] - number[:-1] > 1))

@@ -128,7 +128,7 @@ def weigh(
     room = np.bincount(group_of_member[serves], capacity[serves], groups)
     mean = np.divide(total, room, out=np.zeros(groups), where=room > 0)
     moved = np.bincount(group, np.where(holdings.is_moved[is_known], whole, 0.0), groups)
-    measured = {
+    measures = {
         "total_weight": total / power,
         "max_load": most / power,
         "mean_load": mean / power,
@@ -138,7 +138,7 @@ def weigh(
     lacking = np.bincount(group, lacks, groups).astype(np.int64)
     columns = {
         name: pa.array(column, mask=~has_weights | np.isnan(column))
-        for name, column in measured.items()
+        for name, column in measures.items()
     }
     columns[MISSING] = pa.array(np.where(has_weights & (missing is None), lacking, 0))
     return columns
@@ -161,7 +161,7 @@ def _serves(read: TaskTable, holdings: AssignedHoldings, members: int) -> Flags:
         key(read.group[holdings.assigned_rows], read.topic[holdings.assigned_rows])
     )
     row = holdings.member_rows[read.listed.row]
-    listed: npt.NDArray[np.int64] = key(read.group[row], read.topic_of_list)
+    subscriptions: npt.NDArray[np.int64] = key(read.group[row], read.topic_of_list)
     serves = np.zeros(members, bool)
-    serves[holdings.row_member[read.listed.row[find(assigned, listed) >= 0]]] = True
+    serves[holdings.row_member[read.listed.row[find(assigned, subscriptions) >= 0]]] = True
     return serves

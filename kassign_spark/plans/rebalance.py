@@ -112,8 +112,8 @@ def rebalance(
     """
     if exact:
         if callable(assignor):
-            own = ", ".join(sorted(PREDICTED))
-            raise InputError(f"exact=True follows Kafka's own assignors only: name one of {own}")
+            names = ", ".join(sorted(PREDICTED))
+            raise InputError(f"exact=True follows Kafka's own assignors only: name one of {names}")
         return predict_rebalance(
             members, topics, owned, target=target, assignor=assignor, protocol=protocol
         )

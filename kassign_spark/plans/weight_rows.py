@@ -134,9 +134,9 @@ def run_or_refuse(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> 
 
 def refused_groups(problems: Sequence[tuple[str, str]]) -> InputError:
     """Return the error of groups that cannot be planned: their names, and why; lists some."""
-    listed = [f'group "{group}": {problem}' for group, problem in problems[:MAX_LISTED]]
+    sentences = [f'group "{group}": {problem}' for group, problem in problems[:MAX_LISTED]]
     more = "; and more groups" if len(problems) > MAX_LISTED else ""
-    return InputError("; ".join(listed) + more)
+    return InputError("; ".join(sentences) + more)
 
 
 def _value_rows(

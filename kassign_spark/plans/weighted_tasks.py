@@ -95,8 +95,8 @@ def _verdict(
         row: dict[str, Any] = dict.fromkeys(schema_of(VERDICT).names, 0)
         detail = "no member subscribes to a topic that has partitions"
         return {**row, "verdict": NOTHING_TO_DO, "is_proven": True, "detail": detail}
-    own = {*schema_of(VERDICT).names} - {"dominant_count", "detail"}
-    row = {name: getattr(answer, name) for name in own}
+    columns = {*schema_of(VERDICT).names} - {"dominant_count", "detail"}
+    row = {name: getattr(answer, name) for name in columns}
     detail = sentence(answer, names_of(batch, read), options.bounds)
     return {**row, "dominant_count": len(answer.dominant), "detail": detail}
 

@@ -85,8 +85,8 @@ def place_records(records: DataFrame, topics: DataFrame, *, ignore_keys: bool = 
     Raises:
         SchemaError: columns are missing or of the wrong type, or only one table has cluster_id.
     """
-    placed = placed_conforming(records, topics, ignore_keys=ignore_keys)
-    return to_result(placed, "place_records", has_cluster_id=has_cluster_id(records))
+    placements = placed_conforming(records, topics, ignore_keys=ignore_keys)
+    return to_result(placements, "place_records", has_cluster_id=has_cluster_id(records))
 
 
 def placed_conforming(records: DataFrame, topics: DataFrame, *, ignore_keys: bool) -> DataFrame:

@@ -55,8 +55,8 @@ def partition_traffic(
     def sums(name: str) -> list[Column]:
         return [F.sum(quantity).cast("double").alias(f"{name}_{quantity}") for quantity in _COUNTS]
 
-    own = placed.where("placed_partition IS NOT NULL")
-    fixed = own.groupBy(*in_topic, F.col("placed_partition").alias("partition"))
+    with_partition = placed.where("placed_partition IS NOT NULL")
+    fixed = with_partition.groupBy(*in_topic, F.col("placed_partition").alias("partition"))
     spread = placed.where("placement = 'null_key'").groupBy(*in_topic)
     every = sizes.select(
         *in_topic,

@@ -99,7 +99,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
         for name, row in zip(names, rows, strict=False)
     ]
     by_kind = rows_of(problems.groupBy("source", "kind").count())
-    listed = problems.orderBy(F.col("source").desc(), *_PROBLEM[1:])
+    problems_in_order = problems.orderBy(F.col("source").desc(), *_PROBLEM[1:])
     brokers, hot_count = _brokers(plan)
     other_library_count, libraries = other_libraries(plan)
     return PageContents(
@@ -114,7 +114,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
         brokers=brokers,
         hot_count=hot_count,
         problem_counts=sorted(by_kind, key=lambda row: (row["source"] == "plan", row["kind"])),
-        problems=rows_of(listed.limit(MAX_PROBLEMS)) if by_kind else [],
+        problems=rows_of(problems_in_order.limit(MAX_PROBLEMS)) if by_kind else [],
         migrations=_migrations(plan),
         other_library_count=other_library_count,
         other_libraries=libraries,

@@ -124,13 +124,13 @@ def to_page_json(name: GroupName, details: Details, member_count: int) -> dict[s
     """Return one group's details for the page: printable names, members by their place."""
     members = details.members.get(name, [])
     moves = details.moves.get(name, [])
-    listed = sum(not row["has_left"] for row in members)
+    present_count = sum(not row["has_left"] for row in members)
     return {
         "members": [
             [printable(row["member_id"]), row["before"], row["after"], int(row["has_left"])]
             for row in members
         ],
-        "more_members": max(0, member_count - listed),
+        "more_members": max(0, member_count - present_count),
         "moves": [
             [
                 row["change"],

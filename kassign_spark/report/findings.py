@@ -30,7 +30,7 @@ class Finding(NamedTuple):
 def findings(contents: PageContents) -> list[Finding]:
     """Return what stands out, errors first."""
     order = (ERROR, WARNING, NOTE, GOOD)
-    listed = [
+    report_findings = [
         *_broken(contents.totals),
         *_find_misled(contents),
         *_uneven(contents),
@@ -39,7 +39,7 @@ def findings(contents: PageContents) -> list[Finding]:
         *_problems(contents),
         *_moves(contents.totals),
     ]
-    return sorted(listed, key=lambda finding: order.index(finding.severity))
+    return sorted(report_findings, key=lambda finding: order.index(finding.severity))
 
 
 def _broken(totals: dict[str, Any]) -> Iterator[Finding]:

@@ -71,17 +71,17 @@ def follow_both_arrow(
             racks_before_moves=racks_before_moves,
             max_rounds=max_rounds,
         ).steps
-    measured = {protocol: measure(batch, claims, steps) for protocol, steps in of_protocol.items()}
+    outcomes = {protocol: measure(batch, claims, steps) for protocol, steps in of_protocol.items()}
     steps = of_protocol[COOPERATIVE]
     group = batch.member_group[steps.member]
     is_withheld = (steps.round == 1) & (steps.action == WITHHELD) & cooperates[group]
     withheld = np.bincount(group[is_withheld & (not at_once)], minlength=batch.group_count)
-    ends = has_in_the_end(steps, measured[COOPERATIVE].rounds[group]) & (withheld > 0)[group]
+    ends = has_in_the_end(steps, outcomes[COOPERATIVE].rounds[group]) & (withheld > 0)[group]
     of_plan = (planned.member >= 0) & (withheld == 0)[planned.group]
     after = np.concatenate((planned.member[of_plan], steps.member[ends]))
     columns = {
         "protocol": np.where(cooperates, COOPERATIVE, EAGER).tolist(),
-        **_rounds(batch, of_protocol, measured, cooperates, is_owned=is_owned),
+        **_rounds(batch, of_protocol, outcomes, cooperates, is_owned=is_owned),
         "withheld_count": withheld,
         **_loads(batch, claims, after, is_owned=is_owned),
     }

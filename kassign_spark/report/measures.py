@@ -62,7 +62,7 @@ def measure_groups(plan: Plan, followed: FollowedPlan, problems: DataFrame) -> D
     }
     counts = ("withheld_count", "problem_count", "violation_count")
     columns |= {name: F.coalesce(F.sum(name), F.lit(0)) for name in counts if name in columns}
-    measured = (
+    measures = (
         union_by_name(sides, allow_missing=True)
         # A few rows from each of many parts: no task for every part.
         .coalesce(cores(plan.balance.sparkSession))
@@ -71,10 +71,10 @@ def measure_groups(plan: Plan, followed: FollowedPlan, problems: DataFrame) -> D
         .where("is_planned")
     )
     if plan.violations is None:
-        measured = measured.withColumn("violation_count", F.lit(0).cast("bigint"))
+        measures = measures.withColumn("violation_count", F.lit(0).cast("bigint"))
     if plan.snapshot.owned is None:
-        measured = measured.withColumn("least_moves", F.lit(None).cast("bigint"))
-    return measured.withColumnRenamed("moved_count", "moved").select(*GROUP_COLUMNS)
+        measures = measures.withColumn("least_moves", F.lit(None).cast("bigint"))
+    return measures.withColumnRenamed("moved_count", "moved").select(*GROUP_COLUMNS)
 
 
 def _balance_in_the_end(plan: Plan, followed: FollowedPlan) -> DataFrame:

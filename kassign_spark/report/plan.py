@@ -140,12 +140,12 @@ def _compare_groups(
     Raises:
         InputError: it names the first group that differs.
     """
-    own = conform(members, MEMBERS).selectExpr(*GROUP_KEY, "assignor", "1L as member")
+    assignors = conform(members, MEMBERS).selectExpr(*GROUP_KEY, "assignor", "1L as member")
     of_plan = balance.selectExpr(
         *GROUP_KEY, "cast(member_count as bigint) as planned", "assignor as planned_assignor"
     )
     by_group = (
-        of_plan.unionByName(own, allowMissingColumns=True)
+        of_plan.unionByName(assignors, allowMissingColumns=True)
         .groupBy(*GROUP_KEY)
         .agg(
             F.max("planned").alias("planned"),

@@ -73,8 +73,8 @@ def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
         before = fill_cluster_id(balance(owned, members, **options)).selectExpr(
             *GROUP_KEY, "max_load as max_before"
         )
-        joined = skewed.join(before, on=list(GROUP_KEY), how="left")
-        both = joined.withColumn("skew_before", F.expr("max_before / fair"))
+        loads = skewed.join(before, on=list(GROUP_KEY), how="left")
+        both = loads.withColumn("skew_before", F.expr("max_before / fair"))
     groups_by_skew, totals = materialize(both, {"groups": F.count(F.lit(1))})
     groups = _first(groups_by_skew, F.col("skew_after"), MAX_LISTED)
     chosen = _first(groups_by_skew, F.coalesce("skew_before", "skew_after"), MAX_CURVES)

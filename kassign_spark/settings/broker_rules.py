@@ -148,8 +148,10 @@ def _name_rules() -> Iterator[Rule]:
     yield refusal(_ASSIGNORS, has_empty, "needs at least one assignor, none of them empty")
     is_twice = F.size(F.array_distinct(assignors)) < F.size(assignors)
     yield recommendation(_ASSIGNORS, is_twice, "an assignor appears twice; it counts once")
-    own = F.filter(assignors, lambda name: ~name.isin("uniform", "range", "") & ~name.contains("."))
-    yield refusal(_ASSIGNORS, F.size(own) > 0, "takes uniform, range and names of classes")
+    class_names = F.filter(
+        assignors, lambda name: ~name.isin("uniform", "range", "") & ~name.contains(".")
+    )
+    yield refusal(_ASSIGNORS, F.size(class_names) > 0, "takes uniform, range and names of classes")
     protocols = _list(_PROTOCOLS)
     known = F.array(*(F.lit(name) for name in _KNOWN_PROTOCOLS))
     yield refusal(

@@ -140,11 +140,13 @@ def _find_known(key: str, value: str, of_groups: frozenset[str]) -> _KnownPrefix
         if name in CONSUMER_NAMES and not _is_others(prefix):
             return _KnownPrefix(role + _role(prefix), prefix, name, value)
         is_own = _OWN_NAMES.fullmatch(prefix) is not None and not _is_others(prefix)
-        own = _OWN.get(squash_name(name)) if is_own else None
+        target = _OWN.get(squash_name(name)) if is_own else None
         if prefix.startswith("spring.cloud") and name == "group":
-            own = "group.id"
-        if own is not None:
-            return _KnownPrefix(role + _role(prefix), prefix, own, _write_as_kafka(own, value))
+            target = "group.id"
+        if target is not None:
+            return _KnownPrefix(
+                role + _role(prefix), prefix, target, _write_as_kafka(target, value)
+            )
     return None
 
 

@@ -243,7 +243,7 @@ def _decide_take_over(group: Group, event: Event, change: MemberChange) -> Acts:
 
 def _decide_subscriptions(group: Group, event: Event, changed: list[MemberChange]) -> Acts:
     acts: list[Act] = []
-    own, reason = None, "the members subscribe to the same topics as before"
+    member_id, reason = None, "the members subscribe to the same topics as before"
     for change in changed:
         before, after, name = change.before, change.after, change.before.member_id
         if after.is_away:
@@ -252,12 +252,12 @@ def _decide_subscriptions(group: Group, event: Event, changed: list[MemberChange
             acts += [_leave(name), _join(group, event, after)]
             reason = "a consumer that changes between a list and a pattern leaves, and joins again"
         elif set(before.resolved or ()) != set(after.resolved or ()) or before.regex != after.regex:
-            own = own or name
+            member_id = member_id or name
             acts.append(_resubscribe(after))
             reason = "a member's subscription changes"
             if after.regex is not None and before.regex != after.regex:
                 reason = "a member's regex changes: noticed when the broker has resolved it"
-    return Acts(acts, reason, own=own)
+    return Acts(acts, reason, own=member_id)
 
 
 def _resubscribe(member: Member) -> Act:

@@ -130,7 +130,7 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
         raise InputError(f"{measured['events']:,} events; at most {MOST_EVENTS:,} are followed")
     if measured["bad"]:
         raise_problems(checked.where("problem IS NOT NULL"))
-    own = ", ".join(f"if({name} is null, null, {sql_text(name)})" for name in LEAST)
+    names = ", ".join(f"if({name} is null, null, {sql_text(name)})" for name in LEAST)
     filled = vars(timeouts)
     return Events(
         checked.selectExpr(
@@ -139,7 +139,7 @@ def check_events(events: DataFrame, timeouts: Timeouts) -> Events:
                 for c in event_rows.columns
             ),
             "is_topic",
-            f"array_compact(array({own})) as own_timeouts",
+            f"array_compact(array({names})) as own_timeouts",
         ).coalesce(1),  # at most MOST_EVENTS
         measured,
     )
@@ -152,12 +152,12 @@ def raise_problems(problems: DataFrame) -> None:
         InputError: always.
     """
     order = ["event", "line", *GROUP_KEY, "problem"]
-    listed = (
+    problem_rows = (
         problems.selectExpr(f"{_where()} as where", "problem", *order[:-1])
         .orderBy(*order)
         .limit(MAX_LISTED + 1)
     )
-    rows = [f"{row.where}: {row.problem}" for row in listed.collect()]
+    rows = [f"{row.where}: {row.problem}" for row in problem_rows.collect()]
     more = "; and more problems" if len(rows) > MAX_LISTED else ""
     raise InputError("; ".join(rows[:MAX_LISTED]) + more)
 

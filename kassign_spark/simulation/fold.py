@@ -60,10 +60,10 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
     members = number_lists(members, "topics", "topics_pattern")
     subscriptions = members.select(*_KEYS, "list_number", "topics", "topics_pattern").distinct()
     # Not of_groups: what is planned for it would be planned, and run, for each of these again.
-    own = events.frame.where("NOT is_topic")
+    member_events = events.frame.where("NOT is_topic")
     topic_names = [
         subscriptions.select(*_KEYS, F.explode("topics").alias("topic")),
-        own.select(*_KEYS, F.explode("topics").alias("topic")),
+        member_events.select(*_KEYS, F.explode("topics").alias("topic")),
         of_groups.where("event.is_topic").select(*_KEYS, F.col("event.topic").alias("topic")),
     ]
     parts = [
@@ -77,7 +77,7 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
         parts.append(rows(matched, PATTERN, topic="topics_pattern", texts="to_json(matching)"))
     if inputs.has_regexes or events.counts["regexes"]:
         regexes = members.select(*_KEYS, "topics_regex").unionByName(
-            own.select(*_KEYS, "topics_regex")
+            member_events.select(*_KEYS, "topics_regex")
         )
         matches = match_regexes(regexes, _ever(topics, events))
         topic_names.append(matches.select(*_KEYS, F.explode("names").alias("topic")))
@@ -95,14 +95,14 @@ def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: 
 
 def _group_events(members: DataFrame, events: Events) -> DataFrame:
     """Return the events of each group: GROUP_KEY and event, as ``fold_events`` says."""
-    own, hosted = events.frame.where("NOT is_topic"), F.lit(True).alias("is_hosted")
+    member_events, hosted = events.frame.where("NOT is_topic"), F.lit(True).alias("is_hosted")
     columns = [name for name in events.frame.columns if name not in GROUP_KEY]
-    of_groups = own.select(*_KEYS, F.struct(*columns, hosted).alias("event"))
+    of_groups = member_events.select(*_KEYS, F.struct(*columns, hosted).alias("event"))
     if not events.counts["topics"]:
         return of_groups
     hosts = (
         members.select(*_KEYS, F.lit(_FIRST).alias("first"))
-        .unionByName(own.select(*_KEYS, F.col("event").alias("first")))
+        .unionByName(member_events.select(*_KEYS, F.col("event").alias("first")))
         .groupBy(*_KEYS)
         .agg(F.min("first").alias("first"))
         .withColumn("first", F.min("first").over(Window.partitionBy(CLUSTER_ID)))
@@ -118,10 +118,10 @@ def _group_events(members: DataFrame, events: Events) -> DataFrame:
 
 def _match_patterns(subscriptions: DataFrame, topics: DataFrame, events: Events) -> DataFrame:
     """Return all names that patterns of groups ever match: GROUP_KEY, topics_pattern, matching."""
-    own = events.frame.where("NOT is_topic")
+    member_events = events.frame.where("NOT is_topic")
     patterns = (
         subscriptions.select(*_KEYS, "topics_pattern")
-        .unionByName(own.select(*_KEYS, "topics_pattern"))
+        .unionByName(member_events.select(*_KEYS, "topics_pattern"))
         .where("topics_pattern IS NOT NULL")
         .distinct()
     )

@@ -44,8 +44,8 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
     for group, topic, size, racks, topic_id in rows(TOPIC, "topic", "number", "texts", "member_id"):
         group.topics[topic] = Topic(size, None if racks is None else json.loads(racks), topic_id)
     subscriptions = {
-        (id(group), list_number): (_texts(listed), pattern)
-        for group, list_number, pattern, listed in rows(
+        (id(group), list_number): (_texts(topics), pattern)
+        for group, list_number, pattern, topics in rows(
             SUBSCRIPTION, "list_number", "topic", "texts"
         )
     }
@@ -57,12 +57,12 @@ def read_groups(table: pa.Table, *, copies: int = 0) -> tuple[list[Group], Namin
         instance, rack, assignor, regex, client, leads = texts_of_member
         group.consumer |= group_type == CONSUMER
         votes: Texts = () if group.consumer and assignor is None else (assignor,)
-        listed, pattern = subscriptions[id(group), list_number]
+        topics, pattern = subscriptions[id(group), list_number]
         member = Member(
             member_id,
             instance,
             rack,
-            () if listed is None and regex is not None else listed,
+            () if topics is None and regex is not None else topics,
             pattern,
             None if generation < 0 and generation != STATIC_AWAY else generation,
             None if seq < 0 else seq,

@@ -184,7 +184,7 @@ def _raise_first(problems: DataFrame, events: Events) -> None:
     distinct = (
         problems.withColumn("about", about).select(*keys, "kind", "line", "problem").distinct()
     )
-    placed = distinct.join(steps.select(*keys, "step"), on=keys, how="inner")
-    first = placed.agg(F.min("step").alias("step"))
-    listed = placed.join(first, on="step", how="left_semi")
-    raise_problems(listed.withColumn("group_id", F.lit("")))
+    in_steps = distinct.join(steps.select(*keys, "step"), on=keys, how="inner")
+    first = in_steps.agg(F.min("step").alias("step"))
+    first_problems = in_steps.join(first, on="step", how="left_semi")
+    raise_problems(first_problems.withColumn("group_id", F.lit("")))

@@ -188,7 +188,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
             subscription.append(place)
         present += members
         member_group += [number] * len(members)
-    listed = np.concatenate([np.zeros(0, np.int64), *lists])
+    topics_of_lists = np.concatenate([np.zeros(0, np.int64), *lists])
     lengths = np.array([len(names) for names in lists], np.int64)
     of_list = np.array([number for number, _ in places], np.int64)
     by_key = {
@@ -196,11 +196,11 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
         for number, group in enumerate(groups)
         for name, topic in group.topics.items()
     }
-    topic_keys = key(np.repeat(of_list, lengths), listed)
+    topic_keys = key(np.repeat(of_list, lengths), topics_of_lists)
     keys = np.intersect1d(topic_keys, np.fromiter(by_key, np.int64, len(by_key)))
     topics = [by_key[number] for number in keys.tolist()]
     size = np.array([topic.size for topic in topics], np.int64)
-    subscribed, set_topic, set_start = sets_of(of_list, listed, starts(lengths), keys)
+    subscribed, set_topic, set_start = sets_of(of_list, topics_of_lists, starts(lengths), keys)
     rack = np.array([text_code[member.rack] for member in present], np.int64)
     of_members = naming.texts.strings.take(pa.array(rack - 1, mask=rack == 0))
     of_topics = pa.array([topic.racks for topic in topics], pa.list_(pa.list_(pa.string())))
@@ -223,7 +223,7 @@ def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, li
         client=np.array([text_code[member.client] for member in present], np.int64),
         is_leader=np.array([member.is_leader for member in present], bool),
         subscription=np.array(subscription, np.int64),
-        list_topics=listed,
+        list_topics=topics_of_lists,
         list_start=starts(lengths),
         subscribed=subscribed,
         set_topic=set_topic,

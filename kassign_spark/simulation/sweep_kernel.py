@@ -166,21 +166,21 @@ def _measure(
     batch, claims, _ = batch_of(groups, naming)
     assignor = assignors_of(batch)
     followed = follow(batch, claims, assignor, assignor == COOPERATIVE_STICKY, **options)
-    measured = measure(batch, claims, followed.steps)
+    outcomes = measure(batch, claims, followed.steps)
     load = np.bincount(followed.owner[followed.owner >= 0], minlength=len(batch.member_group))
     idle = np.bincount(batch.member_group[load == 0], minlength=batch.group_count)
     # Without any step there is no round.
     has_steps = np.zeros(batch.group_count, bool)
     has_steps[batch.member_group[followed.steps.member]] = True
     columns = {
-        "partition_count": measured.partition_count,
-        "min_assigned": measured.least,
-        "max_assigned": measured.most,
+        "partition_count": outcomes.partition_count,
+        "min_assigned": outcomes.least,
+        "max_assigned": outcomes.most,
         "idle_count": idle,
-        "moved_count": measured.moved,
-        "paused_count": measured.paused,
-        "rounds": np.where(has_steps, measured.rounds, 0),
-        "settles": measured.settles,
+        "moved_count": outcomes.moved,
+        "paused_count": outcomes.paused,
+        "rounds": np.where(has_steps, outcomes.rounds, 0),
+        "settles": outcomes.settles,
     }
     for name, values in columns.items():
         for row, value in zip(rows, values.tolist(), strict=True):

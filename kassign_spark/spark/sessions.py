@@ -91,8 +91,8 @@ def checkpoint(
         except PySparkNotImplementedError:
             raise SessionError(NO_CHECKPOINTS) from None
         # A server does not send what was observed while it made a checkpoint.
-        measured = kept.agg(*aggregates).first() if aggregates else None
-        return kept, {} if measured is None else measured.asDict()
+        row = kept.agg(*aggregates).first() if aggregates else None
+        return kept, {} if row is None else row.asDict()
     observed = Observation()
     if aggregates:
         frame = frame.observe(observed, *aggregates)

@@ -105,8 +105,9 @@ def note(text: str, made_from: str | None) -> None:
 
 
 def _advice(spark: SparkSession, place: CatalogPath) -> str:
-    own = spark.conf.get(f"spark.sql.catalog.{place.parts[0]}", None) in (None, "builtin")
-    if own and spark.conf.get("spark.sql.catalogImplementation") == "in-memory":
+    catalog = spark.conf.get(f"spark.sql.catalog.{place.parts[0]}", None)
+    is_builtin = catalog in (None, "builtin")
+    if is_builtin and spark.conf.get("spark.sql.catalogImplementation") == "in-memory":
         return (
             "Spark's own catalog is in memory here and ends with the session; name one that lasts, "
             "which spark-submit --conf, or spark-defaults.conf in SPARK_CONF_DIR, makes known"

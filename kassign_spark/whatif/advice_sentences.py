@@ -134,7 +134,7 @@ def _list_names(names: Sequence[str], noun: str) -> str:
     """Return all names where they are few; else how many there are."""
     if len(names) > _NAMES_SHOWN:
         return plural(len(names), noun)
-    listed = ", ".join(names)
+    text = ", ".join(names)
     if noun == "topic":
-        return listed
-    return f"{noun if len(names) == 1 else f'{noun}s'} {listed}"
+        return text
+    return f"{noun if len(names) == 1 else f'{noun}s'} {text}"

@@ -113,12 +113,12 @@ def _measure_outcomes(
     has_racks: bool,
 ) -> dict[str, Any]:
     """Return the columns that one assignor decides; null where it has no answer."""
-    measured = measure(batch, claims, judged.steps)
+    outcomes = measure(batch, claims, judged.steps)
     none = np.array([verdict in UNANSWERED for verdict, _ in judged.verdicts], bool)
     unknown = none | (not is_owned)
     loads: dict[str, Any] = {}
     if weighed is not None:
-        loads = weighed.measure(measured.member, measured.slot, measured.is_moved)
+        loads = weighed.measure(outcomes.member, outcomes.slot, outcomes.is_moved)
         hidden = {"moved_weight": unknown, "max_load": none, "load_skew": none}
         for name, without in hidden.items():
             loads[name] = pc.if_else(pa.array(without), pa.scalar(None, pa.float64()), loads[name])
@@ -127,14 +127,14 @@ def _measure_outcomes(
         **loads,
         "verdict": [verdict for verdict, _ in judged.verdicts],
         "detail": [detail for _, detail in judged.verdicts],
-        "partition_count": pa.array(measured.partition_count, mask=none),
-        "kept": pa.array(measured.kept, mask=unknown),
-        "moved": pa.array(measured.moved, mask=unknown),
-        "spread": pa.array(measured.most - measured.least, mask=none),
-        "topic_spread": pa.array(measured.topic_spread, mask=none),
-        "sum_of_squares": pa.array(measured.sum_of_squares, mask=none),
-        "rounds": pa.array(measured.rounds, mask=none),
-        "paused": pa.array(measured.paused, mask=none),
-        "cross_rack": pa.array(measured.cross_rack, mask=none | (not has_racks)),
-        "cross_rack_more": pa.array(measured.cross_rack - now, mask=unknown | (not has_racks)),
+        "partition_count": pa.array(outcomes.partition_count, mask=none),
+        "kept": pa.array(outcomes.kept, mask=unknown),
+        "moved": pa.array(outcomes.moved, mask=unknown),
+        "spread": pa.array(outcomes.most - outcomes.least, mask=none),
+        "topic_spread": pa.array(outcomes.topic_spread, mask=none),
+        "sum_of_squares": pa.array(outcomes.sum_of_squares, mask=none),
+        "rounds": pa.array(outcomes.rounds, mask=none),
+        "paused": pa.array(outcomes.paused, mask=none),
+        "cross_rack": pa.array(outcomes.cross_rack, mask=none | (not has_racks)),
+        "cross_rack_more": pa.array(outcomes.cross_rack - now, mask=unknown | (not has_racks)),
     }

@@ -241,11 +241,13 @@ class _Tried:
         """Return the explanation of each group: ``EXPLAINED``."""
         own_assignors = self.named.tolist()
         best = [
-            conclude(sorted(of_group), own)
-            for of_group, own in zip(self.variants, own_assignors, strict=True)
+            conclude(sorted(of_group), number)
+            for of_group, number in zip(self.variants, own_assignors, strict=True)
         ]
         columns = group_columns(self.batch, np.arange(self.batch.group_count))
-        columns["own_assignor"] = [None if own < 0 else NAMES[own] for own in own_assignors]
+        columns["own_assignor"] = [
+            None if number < 0 else NAMES[number] for number in own_assignors
+        ]
         columns["assignor"] = [assignor for assignor, _, _ in best]
         columns["differing_count"] = [count for _, count, _ in best]
         columns["detail"] = [detail for _, _, detail in best]

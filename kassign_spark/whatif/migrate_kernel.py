@@ -274,8 +274,8 @@ def _named_moves(
 
 
 def _concatenate(parts: Sequence[Longs]) -> Longs:
-    joined: Longs = np.concatenate([np.zeros(0, np.int64), *parts])
-    return joined
+    numbers: Longs = np.concatenate([np.zeros(0, np.int64), *parts])
+    return numbers
 
 
 def _lists(parts: Sequence[Longs] | Sequence[pa.Array], values: pa.Array) -> pa.ListArray:

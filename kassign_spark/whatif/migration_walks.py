@@ -68,8 +68,8 @@ def upgrade(
         assignor: `uniform` or `range`, which the new members get.
     """
     firsts = np.array([order[0] for order in orders], np.int64) + batch.first_member[:-1]
-    own = assignors_of(batch)
-    by = np.where(own < 0, RANGE, own)
+    assignors = assignors_of(batch)
+    by = np.where(assignors < 0, RANGE, assignors)
     is_dynamic, left = _leave(batch, owner, firsts, by)
     walks = []
     for group, order in enumerate(orders):

@@ -132,8 +132,8 @@ def _step(batch: PaddedGroups, objective: Objective, state: PlacementState) -> B
 
     a, b, c = (column.take(of_owner) for column in (objective.a, objective.b, objective.c))
     left, now_at = state.load.take(of_owner) - weight, now.take(of_owner)
-    own = objective.where.take(places.partition(owner))
-    out = member_cost(objective.is_reach, left, a, b, c) - now_at - own
+    own_costs = objective.where.take(places.partition(owner))
+    out = member_cost(objective.is_reach, left, a, b, c) - now_at - own_costs
     if objective.counts is not None:
         fewer = count_cost(objective, state.counts - 1) - count_cost(objective, state.counts)
         out += fewer.take(of_owner)
@@ -167,10 +167,10 @@ def _step(batch: PaddedGroups, objective: Objective, state: PlacementState) -> B
     taken += where @ at_member
     is_nearest = owner[stuck][:, :, None] == nearest[stuck][:, None, :]
     chain = np.where(is_nearest, second[stuck][:, None, :], best[stuck][:, None, :])
-    chain -= own[stuck][:, None, :]
+    chain -= own_costs[stuck][:, None, :]
     chain += taken
     chain += out[stuck][:, :, None]
-    taken -= own[stuck][:, None, :]
+    taken -= own_costs[stuck][:, None, :]
     swap = taken + taken.swapaxes(1, 2)
     size = weight.shape[1]
     each = np.arange(len(stuck))
