@@ -113,11 +113,11 @@ def _refused(call: Any, text: str) -> None:
     assert isinstance(error.value, InputError)
 
 
-def assert_same(found: Snapshot, expected: Snapshot) -> None:
-    assert found.tables().keys() == expected.tables().keys()
+def assert_same(snapshot: Snapshot, expected: Snapshot) -> None:
+    assert snapshot.tables().keys() == expected.tables().keys()
     for name, frame in expected.tables().items():
-        assert found.tables()[name].columns == frame.columns
-        _same_rows(found.tables()[name], frame)
+        assert snapshot.tables()[name].columns == frame.columns
+        _same_rows(snapshot.tables()[name], frame)
 
 
 def _same_rows(one: DataFrame, other: DataFrame) -> None:

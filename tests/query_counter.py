@@ -98,10 +98,10 @@ def _next(ids: list[int]) -> int:
     return ids[-1] + 1 if ids else 0
 
 
-def _since(ids: list[int], first: int, what: str) -> list[int]:
+def _since(ids: list[int], first: int, kind: str) -> list[int]:
     """Ids are given one after the other: a gap is what the store has dropped."""
     result = [number for number in ids if number >= first]
-    assert result == list(range(first, first + len(result))), f"the store has dropped {what}"
+    assert result == list(range(first, first + len(result))), f"the store has dropped {kind}"
     return result
 
 

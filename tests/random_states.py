@@ -174,10 +174,10 @@ def _with_user_data(rng: random.Random, member: Member) -> Member:
     data = rng.choice(
         (encode_sticky_user_data(claims), encode_sticky_user_data(claims), None, b"", b"\0\0\1")
     )
-    said = rng.choice((member.generation, None, None, rng.randint(0, 40)))
+    generation = rng.choice((member.generation, None, None, rng.randint(0, 40)))
     if data is None:
         return replace(member, owned=(), generation=None)
-    return replace(member, generation=said, user_data=data)
+    return replace(member, generation=generation, user_data=data)
 
 
 def variants(group: Group, count: int, *, seed: int) -> list[Group]:

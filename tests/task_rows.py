@@ -57,16 +57,16 @@ def rows_of(
     for place, member in enumerate(group.members):
         number = lists.setdefault(tuple(member.topics), len(lists))
         generation = -1 if member.generation is None else member.generation
-        said = [member.group_instance_id, member.rack_id, group.assignor]
+        texts = [member.group_instance_id, member.rack_id, group.assignor]
         if client is not None:
-            said += [None, client, "true" if is_leader_known and place == 0 else None]
+            texts += [None, client, "true" if is_leader_known and place == 0 else None]
         yield key | {
             "kind": MEMBER,
             "member_id": member.member_id,
             "number": generation,
             "place": place,
             "list_number": number,
-            "texts": json.dumps(said),
+            "texts": json.dumps(texts),
         }
         for position, (topic, partition) in enumerate(member.owned):
             yield key | {
@@ -127,8 +127,8 @@ def each_partition(tables: Iterable[pa.Table]) -> Iterator[Row]:
 
 def as_table(rows: Iterable[Row], schema: pa.Schema = MEASURED) -> pa.Table:
     """Rows whose ``texts`` are lists, as a task is given them: lists as JSON."""
-    said = [
+    columns = [
         {**row, "texts": json.dumps(row["texts"])} if row.get("texts") is not None else row
         for row in rows
     ]
-    return pa.Table.from_pylist(said, schema)
+    return pa.Table.from_pylist(columns, schema)

@@ -68,9 +68,9 @@ def test_what_is_refused(spark: SparkSession, place: str, fleet: Snapshot, capsy
         (lambda: read_snapshot("table:no_such_catalog.a.b", spark), "no_such_catalog"),
         (lambda: write_snapshot(fleet, "build/x", as_of=catalog_runs.FIRST), "is a folder"),
     ]:
-        with pytest.raises(InputError, match=error) as said:
+        with pytest.raises(InputError, match=error) as raised:
             wrong()
-        assert "\n" not in str(said.value)
+        assert "\n" not in str(raised.value)
     for wrong, error in [
         (lambda: write_snapshot(fleet, missing), "in memory here and ends with the session"),
         (lambda: write_snapshot(fleet, f"{place}@2026-01-01"), "leave @... out"),

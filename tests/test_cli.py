@@ -84,9 +84,9 @@ def _visible(folder: Path) -> list[str]:
 
 
 def test_assign_prints_the_plan(planned: tuple[Path, str, str]) -> None:
-    output, printed, said = planned
+    output, printed, errors = planned
     assert printed == _PLAN.replace("{output}", str(output))
-    assert said == ""
+    assert errors == ""
     assert _visible(output) == ["assignment", "balance"]
 
 
@@ -420,9 +420,9 @@ def test_without_an_output_it_prints_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
     assert sorted(fleet.parent.rglob("*")) == before
     output = tmp_path / "out"
-    text, said = printed("--output", str(output)).rstrip("\n").rsplit("\n\n", 1)
+    text, sentence = printed("--output", str(output)).rstrip("\n").rsplit("\n\n", 1)
     assert alone == f"{text}\n"
-    assert f" in {output}" in said
+    assert f" in {output}" in sentence
 
 
 @pytest.fixture

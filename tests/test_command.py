@@ -189,10 +189,10 @@ def test_interrupted(tmp_path: Path, number: signal.Signals, said_of_it: str) ->
             assert time.monotonic() < deadline
             time.sleep(0.05)
         running.send_signal(number)
-        printed, said = running.communicate(timeout=120)
+        printed, errors = running.communicate(timeout=120)
     assert printed == ""
-    assert said.splitlines()[-1] == f"{_HEAD}{said_of_it}; nothing was written"
-    assert "Traceback" not in said
+    assert errors.splitlines()[-1] == f"{_HEAD}{said_of_it}; nothing was written"
+    assert "Traceback" not in errors
     assert running.returncode == 128 + number
     assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
 

@@ -71,8 +71,8 @@ def test_a_login_that_is_refused(
     monkeypatch.setattr("kassign_spark.live.admin._BOOTSTRAP_MS", 2_000)
     secret = "correct-horse-battery"
     properties = tmp_path / "client.properties"
-    given = broker.credentials.sasl_properties(secret)
-    properties.write_text("".join(f"{key}={value}\n" for key, value in given.items()))
+    sasl = broker.credentials.sasl_properties(secret)
+    properties.write_text("".join(f"{key}={value}\n" for key, value in sasl.items()))
     arguments = ["--output", str(tmp_path / "s"), "--command-config", str(properties), "--verbose"]
     assert cli.main(["snapshot", "--bootstrap-server", broker.addresses["SASL"], *arguments]) == 2
     printed = "".join(capsys.readouterr())
@@ -103,10 +103,10 @@ def test_a_broker_that_dies(
         output = tmp_path / "new" / "snapshot"
         arguments = ["--bootstrap-server", broker.bootstrap_server, "--output", str(output)]
         assert cli.main(["snapshot", *arguments]) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    error = said.err.splitlines()[-1]
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    error = printed.err.splitlines()[-1]
     assert error.startswith("kassign-spark: error: ")
     assert broker.bootstrap_server in error
-    assert said.err.count("error") == 1
+    assert printed.err.count("error") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["broker"]

@@ -124,8 +124,8 @@ def test_without_what_was_owned(
     assert cli.main(["assign", str(fleet), "--output", plan]) == 0
     command = ["report", plan, "--output", str(output), "--details", "1"]
     assert cli.main(command) == 0
-    said = capsys.readouterr().out
-    assert "What moves is not known" in said
+    printed = capsys.readouterr().out
+    assert "What moves is not known" in printed
     page = output.read_text(encoding="utf-8")
     assert "the snapshot has no table owned" in page
     assert "the snapshot has no table leaders" in page

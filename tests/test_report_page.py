@@ -34,8 +34,10 @@ return [...arguments[0].querySelectorAll("text")].map(line => line.getBoundingCl
 """Where each line of a drawing's text is."""
 
 
-def _page(found: PageContents) -> str:
-    return render(found, findings(found), plan="build/plan", snapshot="build/fleet", details=200)
+def _page(contents: PageContents) -> str:
+    return render(
+        contents, findings(contents), plan="build/plan", snapshot="build/fleet", details=200
+    )
 
 
 @pytest.fixture(scope="module")

@@ -224,9 +224,9 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
 def test_every_rule_by_version(spark: SparkSession) -> None:
     got = findings(spark, [(version, settings) for version, settings, _ in CASES])
     wrong = [
-        (version, settings, expected, found)
-        for (version, settings, expected), found in zip(CASES, got, strict=True)
-        if found != expected
+        (version, settings, expected, finding)
+        for (version, settings, expected), finding in zip(CASES, got, strict=True)
+        if finding != expected
     ]
     assert wrong == []
 
@@ -327,9 +327,9 @@ def test_the_pinned_broker_refuses_what_we_say_it_refuses(spark: SparkSession) -
         refusals = json.loads(ask(json.dumps(drawn)))
         result = findings(spark, [(KAFKA_VERSION, settings) for settings in drawn])
         wrong = [
-            (settings, refusal, said)
-            for settings, refusal, said in zip(drawn, refusals, result, strict=True)
-            if (refusal is None) == (REFUSED in said.values())
+            (settings, refusal, severities)
+            for settings, refusal, severities in zip(drawn, refusals, result, strict=True)
+            if (refusal is None) == (REFUSED in severities.values())
         ]
         assert wrong == []
         assert {True, False} == {refusal is None for refusal in refusals}

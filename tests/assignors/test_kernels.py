@@ -45,9 +45,9 @@ def _numbers(text: str) -> tuple[int, int]:
 def test_differing_subscriptions_get_the_optimum(differing: list[Assigned]) -> None:
     groups = fleet("differing")
     off = [
-        (index, group, found, best)
+        (index, group, optimum, best)
         for index, (group, answer) in enumerate(zip(groups, differing, strict=True))
-        if (found := Optimum(*_numbers(measured(group, answer)))) != (best := _optimum(group))
+        if (optimum := Optimum(*_numbers(measured(group, answer)))) != (best := _optimum(group))
     ]
     assert off == []
     assert len(groups) >= 3000
@@ -102,8 +102,8 @@ def _is_valid(group: Group, answer: Assigned) -> bool:
     sizes = {t: n for t, n in group.topics.items() if isinstance(n, int)}
     subscribed = {t for m in group.members for t in m.topics if t in sizes}
     topics = {m.member_id: m.topics for m in group.members}
-    given = sorted(tp for tps in answer.values() for tp in tps)
-    return given == sorted((t, p) for t in subscribed for p in range(sizes[t])) and all(
+    partitions = sorted(tp for tps in answer.values() for tp in tps)
+    return partitions == sorted((t, p) for t in subscribed for p in range(sizes[t])) and all(
         t in topics[member] for member, tps in answer.items() for t, _ in tps
     )
 

@@ -35,9 +35,9 @@ def test_random_groups_equal_the_client(spark: SparkSession, tables: oracle.Tabl
     answers = oracle.assign(spark, GROUPS)
     assigned = oracle.from_table(assign(*tables), GROUPS)
     differing = [
-        (index, group, answer, found)
-        for index, (group, answer, found) in enumerate(zip(GROUPS, answers, assigned, strict=True))
-        if oracle.as_sets(answer) != found
+        (index, group, answer, result)
+        for index, (group, answer, result) in enumerate(zip(GROUPS, answers, assigned, strict=True))
+        if oracle.as_sets(answer) != result
     ]
     assert differing == []
 

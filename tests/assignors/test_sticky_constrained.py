@@ -52,9 +52,9 @@ def test_random_groups_equal_the_client(
 ) -> None:
     assigned = oracle.from_table(assign(*tables, settings=settings), GROUPS)
     differing = [
-        (index, group, answer, found)
-        for index, (group, answer, found) in enumerate(zip(GROUPS, kafkas, assigned, strict=True))
-        if answer != found
+        (index, group, answer, result)
+        for index, (group, answer, result) in enumerate(zip(GROUPS, kafkas, assigned, strict=True))
+        if answer != result
     ]
     assert len(differing) == 0, (len(differing), differing[0])
 
@@ -81,12 +81,12 @@ def test_a_topic_of_more_partitions_than_a_list_has(spark: SparkSession) -> None
     sizes = {"a": PIECE + 10, "b": PIECE + 20}
     members = [Member("m", ["a", "b"], owned, 1), Member("n", ["a", "b"], [], 1)]
     groups = [Group(sizes, members, "sticky")]
-    [found] = oracle.from_table(assign(*oracle.to_tables(spark, groups)), groups)
-    assert not isinstance(found, str)
+    [result] = oracle.from_table(assign(*oracle.to_tables(spark, groups)), groups)
+    assert not isinstance(result, str)
     everything = [(topic, p) for topic, size in sizes.items() for p in range(size)]
-    assert sorted(tp for tps in found.values() for tp in tps) == everything
-    assert {len(tps) for tps in found.values()} == {PIECE + 15}
-    assert set(owned) <= set(found["m"])
+    assert sorted(tp for tps in result.values() for tp in tps) == everything
+    assert {len(tps) for tps in result.values()} == {PIECE + 15}
+    assert set(owned) <= set(result["m"])
 
 
 @pytest.mark.slow

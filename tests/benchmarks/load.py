@@ -137,7 +137,7 @@ def _measured(
     stages = _stages(spark)
     _reset_peaks(spark)
     context = spark.sparkContext
-    with _sampling() as held:
+    with _sampling() as peaks:
         # By this name tests.benchmarks.cost finds the run in the event log.
         name = f"{shape.name}/{case}/{shape.total}/{time.time_ns() // 1_000_000}"
         context.setJobGroup(name, f"{case} of {shape.total:,} partitions")
@@ -157,7 +157,7 @@ def _measured(
     assert rows == shape.total, f"{case}: {rows} of {shape.total} partitions are assigned"
     new = [spilled for stage, spilled in _stages(spark).items() if stage not in stages]
     in_memory, to_disk = (sum(amounts) for amounts in zip((0, 0), *new, strict=True))
-    return Figures(seconds, heap, held[0], in_memory, to_disk)
+    return Figures(seconds, heap, peaks[0], in_memory, to_disk)
 
 
 def _stages(spark: SparkSession) -> dict[tuple[int, int], tuple[int, int]]:

@@ -99,9 +99,13 @@ def _measure(commands: Sequence[str], pairs: int, scratch: Path) -> None:
     for command in commands:
         runs = []
         for number in range(pairs):
-            given, beside = _pair(command, plan, str(scratch / f"{command}-{number}"), scratch)
+            command_line, beside = _pair(
+                command, plan, str(scratch / f"{command}-{number}"), scratch
+            )
             # 1: violations or problems were found, or a group never settles.
-            runs.append((spent([*program, *given], codes=(0, 1)), spent(beside, codes=(0, 1))))
+            runs.append(
+                (spent([*program, *command_line], codes=(0, 1)), spent(beside, codes=(0, 1)))
+            )
         _print(command, runs)
 
 

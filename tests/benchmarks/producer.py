@@ -68,7 +68,7 @@ def compare(spark: SparkSession, shape: str, count: int, scratch: Path) -> None:
 
     floor = spark_seconds(F.length("key"))
     placed = partition_for_key(F.col("key"), PARTITIONS)
-    ours = spark_seconds(placed)
+    spark_time = spark_seconds(placed)
     texts = [row.key for row in keys.collect()]
     java = new_java_object(spark, "Keys")
     java_sums = {java.partitions("\n".join(texts), PARTITIONS) for _ in range(3)}
@@ -80,7 +80,8 @@ def compare(spark: SparkSession, shape: str, count: int, scratch: Path) -> None:
         2,
     )
     print(
-        f"{shape:>10}: Spark {count / ours / 1e6:6.2f} M keys/s (floor {count / floor / 1e6:6.2f}),"
+        f"{shape:>10}: Spark {count / spark_time / 1e6:6.2f} M keys/s"
+        f" (floor {count / floor / 1e6:6.2f}),"
         f" Java {count / java.nanos() * 1e3:6.2f} M keys/s,"
         f" kafka-python {len(sample) / python / 1e6:6.3f} M keys/s"
     )

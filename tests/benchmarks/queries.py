@@ -166,10 +166,10 @@ def read_given(spark: SparkSession, scratch: Path, *, only: Sequence[str] = ()) 
     return Given(**{"steps": none, "simulated": none, **read})
 
 
-def count_call(spark: SparkSession, given: Given, name: str) -> Counted:
+def count_call(spark: SparkSession, example: Given, name: str) -> Counted:
     """Make one call, compute its results, and count."""
     with counting(spark) as counted:
-        run_to_nothing(CALLS[name](given))
+        run_to_nothing(CALLS[name](example))
     return counted
 
 
@@ -219,9 +219,9 @@ def main() -> None:
     print(f"{'call':<24}{'queries':>9}{'jobs':>6}{'tasks':>7}{'java':>7}{'seconds':>9}   bar")
     try:
         with tempfile.TemporaryDirectory() as folder:
-            given = read_given(spark, Path(folder), only=args.calls)
+            example = read_given(spark, Path(folder), only=args.calls)
             for name in args.calls or CALLS:
-                _print(name, cores, args.runs, partial(count_call, spark, given, name))
+                _print(name, cores, args.runs, partial(count_call, spark, example, name))
             if args.report:
                 plan, page = Path(folder) / "plan", Path(folder) / "report.html"
                 write_plan(plan)

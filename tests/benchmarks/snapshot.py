@@ -71,9 +71,9 @@ def _compare(address: str, folder: Path) -> None:
     )
     print(f"the command: {live.seconds:.1f} s; from the log: {logged.seconds:.1f} s", flush=True)
     for table, but in (("members", "member_seq"), ("owned", None), ("target", "position")):
-        told, read = (_rows(folder / name / table, but) for name in ("live", "logged"))
-        print(f"{table}: {len(told)} rows, {'equal' if told == read else 'DIFFERENT'}", flush=True)
-        assert told == read
+        rows, read = (_rows(folder / name / table, but) for name in ("live", "logged"))
+        print(f"{table}: {len(rows)} rows, {'equal' if rows == read else 'DIFFERENT'}", flush=True)
+        assert rows == read
 
 
 def _rows(path: Path, but: str | None) -> list[str]:

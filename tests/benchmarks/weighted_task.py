@@ -81,7 +81,7 @@ def one_group(partitions: int, members: int) -> pa.Table:
     return pa.concat_tables(parts)
 
 
-def _kind(kind: int, size: int, **given: pa.Array) -> pa.Table:
+def _kind(kind: int, size: int, **more: pa.Array) -> pa.Table:
     zeros = pa.array(np.zeros(size, np.int64))
     columns = {
         "cluster_id": pa.array([""] * size),
@@ -96,7 +96,7 @@ def _kind(kind: int, size: int, **given: pa.Array) -> pa.Table:
         "value": pa.nulls(size, pa.float64()),
         "cost": pa.nulls(size, pa.float64()),
     }
-    return pa.table({**columns, **given})
+    return pa.table({**columns, **more})
 
 
 def peak_gb() -> float:

@@ -129,10 +129,10 @@ def _of_librdkafka(groups: Sequence[Group]) -> list[Answer]:
     answers: list[Answer] = []
     for group, block in zip(groups, run.stdout.split("end\n"), strict=False):
         rows = [line.split("\t") for line in block.splitlines()]
-        given: dict[str, set[tuple[str, int]]] = {m.member_id: set() for m in group.members}
+        assigned: dict[str, set[tuple[str, int]]] = {m.member_id: set() for m in group.members}
         for _, member_id, topic, partition in (row for row in rows if row[0] == "assigned"):
-            given[member_id].add((topic, int(partition)))
-        answers.append("crash" if ["crash"] in rows else given)
+            assigned[member_id].add((topic, int(partition)))
+        answers.append("crash" if ["crash"] in rows else assigned)
     return answers
 
 

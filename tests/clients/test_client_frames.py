@@ -29,10 +29,10 @@ def _group(name: str, assignor: str, *clients: str | None, **more: Any) -> list[
 
 
 def _held(assignment: Any, group: str) -> dict[str, list[int]]:
-    held: dict[str, list[int]] = {}
+    owned: dict[str, list[int]] = {}
     for row in sorted(assignment.where(f"group_id = '{group}'").collect()):
-        held.setdefault(row.member_id, []).append(row.partition)
-    return held
+        owned.setdefault(row.member_id, []).append(row.partition)
+    return owned
 
 
 def test_each_group_gets_the_answer_of_its_client(spark: SparkSession) -> None:
@@ -60,10 +60,10 @@ def test_each_group_gets_the_answer_of_its_client(spark: SparkSession) -> None:
     assert verdicts == dict.fromkeys(expected, ("ok", None))
     planned = assign(members, topics)
     followed = rebalance(members, topics, exact=True).steps.where("action = 'assigned'")
-    for group, held in expected.items():
-        assert _held(predicted, group) == held, group
+    for group, owned in expected.items():
+        assert _held(predicted, group) == owned, group
         if group != "franz-go":  # a plan of sticky groups is as good as Java's, whoever leads
-            assert _held(planned, group) == held, group
+            assert _held(planned, group) == owned, group
     assert _held(predicted, "drawn") == {}
     assert followed.where("group_id = 'kafka-go'").count() == 12
 

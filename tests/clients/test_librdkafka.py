@@ -72,9 +72,9 @@ def test_range_and_roundrobin() -> None:
                 joined.consumer.close()
     equal = 0
     answers = predicted(LIBRDKAFKA, states)
-    for state, held, (verdict, predicted_answer) in zip(states, settled, answers, strict=True):
+    for state, owned, (verdict, predicted_answer) in zip(states, settled, answers, strict=True):
         if verdict != "undefined":
-            assert (verdict, predicted_answer) == ("ok", held), state
+            assert (verdict, predicted_answer) == ("ok", owned), state
             equal += 1
     assert equal >= 0.9 * _GROUPS
 
@@ -99,7 +99,7 @@ def test_cooperative_sticky_through_its_rounds() -> None:
             group.append(join(address, name_of(number), strategy, group[0].topics))
         settle(_TOPICS, groups)
         states.append(
-            [_state(group, held, 1) for group, held in zip(groups, settled[-1], strict=True)]
+            [_state(group, owned, 1) for group, owned in zip(groups, settled[-1], strict=True)]
         )
         settled.append([_held(group) for group in groups])
         undisturbed.append(
@@ -113,9 +113,9 @@ def test_cooperative_sticky_through_its_rounds() -> None:
             for joined in group:
                 joined.consumer.close()
     verdicts = [
-        _check(state, held, answer)
+        _check(state, owned, answer)
         for step in range(2)
-        for state, held, answer, is_known in zip(
+        for state, owned, answer, is_known in zip(
             states[step], settled[step], _followed(states[step]), undisturbed[step], strict=True
         )
         if is_known
@@ -144,10 +144,10 @@ def _is_expected(group: Sequence[Joined], expected: set[tuple[str, ...]]) -> boo
     return calls <= expected
 
 
-def _check(state: Group, held: Held, answer: tuple[str, Held]) -> str:
+def _check(state: Group, owned: Held, answer: tuple[str, Held]) -> str:
     verdict, predicted_answer = answer
     if verdict == "ok":
-        assert predicted_answer == held, state
+        assert predicted_answer == owned, state
     return verdict
 
 

@@ -62,9 +62,9 @@ def test_equal_rows(
     tables = sorted(path.name for path in (tmp_path / "here").iterdir() if path.is_dir())
     assert tables
     for table in tables:
-        found, expected = (_rows(spark, tmp_path / where / table) for where in ("there", "here"))
+        result, expected = (_rows(spark, tmp_path / where / table) for where in ("there", "here"))
         assert expected
-        assert found == expected
+        assert result == expected
 
 
 def _rows(spark: SparkSession, folder: Path) -> "Counter[Row]":

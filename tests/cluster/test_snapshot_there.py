@@ -123,7 +123,7 @@ def test_no_secret_is_in_an_error(
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(mortal.credentials.certificate),
     }
-    for given, named in (
+    for options, named in (
         (login, "sasl.jaas.config"),
         (login | {"sasl.mechanism": "SCRAM-SHA-256"}, "sasl.jaas.config must read"),
         (login | {"sasl.jaas.config": f"x password={wrong}"}, "sasl.jaas.config must read"),
@@ -131,14 +131,14 @@ def test_no_secret_is_in_an_error(
         (tls | {"ssl.key.password": key}, "ssl.keystore.location or ssl.key.password: no PEM"),
         (tls | {"ssl.truststore.password": store}, "ssl.truststore.password is not supported"),
     ):
-        _write(properties, given)
+        _write(properties, options)
         arguments = [*_arguments(mortal, properties, tmp_path / "snapshot"), "--verbose"]
         assert cli.main([*arguments, "--json"]) == 2
-        printed, said = capfd.readouterr()
+        printed, errors = capfd.readouterr()
         assert printed == ""
-        assert named in said.splitlines()[-1]
+        assert named in errors.splitlines()[-1]
         for secret in (wrong, key, store):
-            assert secret not in said
+            assert secret not in errors
             assert secret not in caplog.text
         assert list(tmp_path.iterdir()) == [properties]
 

@@ -33,12 +33,12 @@ _NOT_ASKED = {
 
 @pytest.mark.slow
 def test_spark_connect_gives_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
-    given = tmp_path / "given"
-    given.mkdir()
-    read_given(spark, given)
-    expected = answers(spark, given)
+    folder = tmp_path / "given"
+    folder.mkdir()
+    read_given(spark, folder)
+    expected = answers(spark, folder)
     asked = subprocess.run(
-        [sys.executable, "-m", "tests.connect.answers", str(given), str(tmp_path / "found")],
+        [sys.executable, "-m", "tests.connect.answers", str(folder), str(tmp_path / "found")],
         env=os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -61,7 +61,7 @@ def test_spark_connect_gives_the_same_rows(spark: SparkSession, tmp_path: Path) 
 @pytest.mark.slow
 def test_results_have_the_columns_that_are_declared(spark: SparkSession, tmp_path: Path) -> None:
     read_given(spark, tmp_path)
-    given = Given(*(spark.read.parquet(f"{tmp_path}/{name}") for name in Given._fields))
+    example = Given(*(spark.read.parquet(f"{tmp_path}/{name}") for name in Given._fields))
     declared = columns()
     wrong = []
     for name, call in (CALLS | FURTHER).items():
@@ -69,7 +69,7 @@ def test_results_have_the_columns_that_are_declared(spark: SparkSession, tmp_pat
         if function in {"place_records", "read_snapshot"}:  # whose columns are as given
             continue
         parts = [dict(of) for key, of in declared.items() if key.partition(".")[0] == function]
-        for frame in call(given):
+        for frame in call(example):
             of = {field.name: field.dataType.simpleString() for field in frame.schema}
             if of not in [{k: v for k, v in part.items() if k != "cluster_id"} for part in parts]:
                 wrong.append(name)

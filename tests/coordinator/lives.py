@@ -244,12 +244,12 @@ def _said(member: GroupMember) -> dict[str, Any]:
     return subscription
 
 
-def _join(life: Life, alike: bool, static: float, **given: Any) -> None:
+def _join(life: Life, alike: bool, static: float, **settings: Any) -> None:
     rng = life.rng
     instance = f"i{rng.randrange(10**6)}" if rng.random() < static else None
     vote = rng.choice(("uniform", "range", None)) if life.voting else None
     member = GroupMember(random_member_id(rng), instance, _names(life, alike), None, vote)
-    member = replace(member, **given)
+    member = replace(member, **settings)
     rises = life.group.join(member)
     life.script.heartbeat(member.member_id, **_said(member))
     if rises and life.may_compute():

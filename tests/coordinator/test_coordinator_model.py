@@ -90,13 +90,13 @@ def test_ok_holds_without_what_it_does_not_need(computed: dict[str, list[Computa
         for computation in computed[assignor]:
             state = state_of(computation)
             whole = named(state, next_target(state, assignor))
-            for what, changed in missing.items():
+            for name, changed in missing.items():
                 lacking = state_of(computation, **changed)
                 outcome = next_target(lacking, assignor)
-                seen[what, outcome.verdict, named(lacking, outcome) == whole] += 1
+                seen[name, outcome.verdict, named(lacking, outcome) == whole] += 1
         assert [of for of in seen if of[1:] == ("ok", False)] == []
         if assignor == "range":
             assert {verdict for _, verdict, _ in seen} == {"ok"}
         else:
-            assert min(seen[what, "inexact", False] for what in missing) > 10
+            assert min(seen[name, "inexact", False] for name in missing) > 10
             assert seen["the members' order", "inexact", False] < 0.04 * len(computed[assignor])

@@ -17,7 +17,7 @@ _TIED = range(0, 40, 2)
 """In a Java set of 20 numbers, 0 and 32 share a bucket, and so on; a member may keep 11."""
 
 
-def group(ids: list[str], **given: Any) -> ConsumerGroupState:
+def group(ids: list[str], **columns: Any) -> ConsumerGroupState:
     values = {
         "member_ids": ids,
         "subscriptions": [["t", "u"]] * len(ids),
@@ -25,7 +25,7 @@ def group(ids: list[str], **given: Any) -> ConsumerGroupState:
         "num_partitions": [40, 3],
         "topic_ids": [_T, _U],
     }
-    return ConsumerGroupState(**values | given)  # type: ignore[arg-type]
+    return ConsumerGroupState(**values | columns)  # type: ignore[arg-type]
 
 
 def held(*numbers: int) -> dict[str, Any]:

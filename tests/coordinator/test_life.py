@@ -38,7 +38,7 @@ def test_a_life_is_as_the_coordinator_leads_it(told: list[Life]) -> None:
             for member in described["members"] if "states" in seen.said else ():
                 is_same = seen.said["states"].get(member["member_id"]) == member["state"]
                 moments["states" if is_same else "states otherwise"] += 1
-            differing += [(number, seen.kind, what) for what in result]
+            differing += [(number, seen.kind, difference) for difference in result]
     assert differing == [], moments
     assert moments["epochs"] > 5000
     assert moments["targets"] > 4000
@@ -73,9 +73,9 @@ def _differing_targets(seen: Seen, described: dict[str, Any]) -> Iterator[Any]:
             "held": sorted((t, p) for t, p in member.get("owned", [])),
         }
         for name, value in result.items():
-            said = seen.said.get(name, {}).get(of, value)
-            if (sorted(said) if name == "targets" else said) != value:
-                yield name, of, said, value
+            value_there = seen.said.get(name, {}).get(of, value)
+            if (sorted(value_there) if name == "targets" else value_there) != value:
+                yield name, of, value_there, value
 
 
 def _lists_in_order(seen: Seen, described: dict[str, Any]) -> bool:

@@ -181,14 +181,14 @@ def _differences(computation: Computation) -> Iterator[str]:
     owned = has[0]
     for m, member in enumerate(members):
         answer = first[member]
-        given = _coded(answer["assignment"], codes) if "assignment" in answer else owned[m]
-        if given != has[1][m]:
+        assigned = _coded(answer["assignment"], codes) if "assignment" in answer else owned[m]
+        if assigned != has[1][m]:
             yield "the first round"
         if (answer["epoch"] == described["assignment_epoch"]) != (steps.arrived_in[m] == 1):
             yield "the epoch after the first round"
         confirmed = answers[2].get(member, {})
-        given = _coded(confirmed["assignment"], codes) if "assignment" in confirmed else given
-        if not has[2][m] <= given <= has[3][m]:
+        assigned = _coded(confirmed["assignment"], codes) if "assignment" in confirmed else assigned
+        if not has[2][m] <= assigned <= has[3][m]:
             yield "the second round"
     settled = answers[4]
     if settled["group_state"] != "Stable":

@@ -271,10 +271,10 @@ def _bad_columns(draw: st.DrawFn, fleet: Fleet) -> Fleet:
     name, _ = _table(draw, fleet)
     columns = _TABLES[name].columns.names
     column = draw(st.sampled_from(columns))
-    what = draw(st.sampled_from(["drop", "type", "type", "add"]))
-    if what == "drop":
+    change = draw(st.sampled_from(["drop", "type", "type", "add"]))
+    if change == "drop":
         return replace(fleet, dropped=fleet.dropped | {(name, column)})
-    if what == "type":
+    if change == "type":
         return replace(fleet, types={**fleet.types, (name, column): draw(st.sampled_from(_TYPES))})
     odd = [column, column.upper(), "a.b", "a`b", " ", "partition", "num_partitions", "found", "e"]
     return replace(fleet, added=(*fleet.added, (name, draw(st.sampled_from(odd)))))

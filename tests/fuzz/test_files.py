@@ -57,12 +57,12 @@ def _sections() -> st.SearchStrategy[Any]:
     )
 
 
-def _checked_events(found: Any) -> None:
+def _checked_events(content: Any) -> None:
     """What was read can be written: Spark takes UTF-8 and 64 bits."""
-    if found is not None:
-        for row in found.rows:
+    if content is not None:
+        for row in content.rows:
             json.dumps(row, ensure_ascii=False).encode("utf-8")
-        assert all(0 <= n < 2**31 for n in vars(found.timeouts).values())
+        assert all(0 <= n < 2**31 for n in vars(content.timeouts).values())
 
 
 @examples(_MANY)

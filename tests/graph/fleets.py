@@ -30,7 +30,7 @@ def fleet(spark: SparkSession, groups: int) -> tuple[DataFrame, DataFrame, DataF
     )
     pairs = members.select("*", F.explode(number).alias("topic")).where(reads)
     named = pairs.withColumn("x", F.col("topic")).withColumn("name", name)
-    told = (
+    subscribed = (
         named.where("member > 0")
         .groupBy("group_id", F.col("m").alias("member_id"))
         .agg(F.sort_array(F.collect_list("name")).alias("topics"), F.first("id").alias("id"))
@@ -49,4 +49,4 @@ def fleet(spark: SparkSession, groups: int) -> tuple[DataFrame, DataFrame, DataF
     topics = spark.range(TOPICS).select(
         F.format_string("t%02d", "id").alias("topic"), F.lit(PARTITIONS).alias("num_partitions")
     )
-    return told, topics, owned
+    return subscribed, topics, owned

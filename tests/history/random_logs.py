@@ -33,16 +33,16 @@ class _Life:
 
     def _change(self) -> None:
         rng, names = self.rng, list(self.members)
-        what = rng.choice(["join", "join", "leave", "again", "resubscribe", "grow", "none",
+        event = rng.choice(["join", "join", "leave", "again", "resubscribe", "grow", "none",
                            "assignor", "skip", "delete"])  # fmt: skip
-        if what == "join" or not names:
+        if event == "join" or not names:
             self._join(f"c{rng.randrange(4)}")
-        elif what == "leave":
+        elif event == "leave":
             name = rng.choice(names)
             if rng.random() < 0.5:
                 self._commit(rng.choice([50, 310]), silent=name)
             self._go(name)
-        elif what == "again":
+        elif event == "again":
             name = rng.choice(names)
             member = self.members[name]
             self._go(name)
@@ -50,18 +50,18 @@ class _Life:
                 self._write()
                 self.now += rng.choice([2, 100, 700])
             self._join(member.client or "c", instance=member.instance)
-        elif what == "resubscribe":
+        elif event == "resubscribe":
             name = rng.choice(names)
             topics = tuple(rng.sample(_TOPICS, rng.randrange(1, 4)))
             self._set(name, replace(self.members[name], topics=topics))
-        elif what == "grow":
+        elif event == "grow":
             topic = rng.choice(_TOPICS)
             self.sizes[topic] = self.sizes.get(topic, 0) + 1
-        elif what == "assignor" and not self.new:
+        elif event == "assignor" and not self.new:
             self.assignor = rng.choice(["range", "sticky", "cooperative-sticky"])
-        elif what == "skip" and rng.random() < 0.3:
+        elif event == "skip" and rng.random() < 0.3:
             self.number += rng.randrange(1, 3)
-        elif what == "delete" and rng.random() < 0.3:
+        elif event == "delete" and rng.random() < 0.3:
             for name in names:
                 self._go(name)
             self._write()

@@ -29,13 +29,13 @@ def _generation(made: Made, row: dict[str, Any]) -> Record:
 
 
 def _member(made: Made, offset: int, member: dict[str, Any]) -> bytes:
-    given, claims = (_partitions(made, offset, member, role) for role in ("assigned", "owned"))
+    assigned, claims = (_partitions(made, offset, member, role) for role in ("assigned", "owned"))
     generation = member["owned_generation"]
     version = 0 if generation is None else 2
     subscription = _short(version) + _array(map(_string, member["topics"])) + _int(-1)
     if version:
         subscription += claims + _int(generation)
-    assignment = _short(0) + given + _int(-1)
+    assignment = _short(0) + assigned + _int(-1)
     return (
         _string(member["member_id"])
         + _string(member["group_instance_id"])

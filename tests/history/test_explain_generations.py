@@ -296,12 +296,12 @@ def test_topics_grow(spark: SparkSession) -> None:
 
 def test_what_is_refused(spark: SparkSession) -> None:
     raw = _frame(spark, write(spark, [_record("g", 1, PAIR, RANGE)]))
-    for rows, said in (
+    for rows, sentence in (
         ("('t', -1)", "topic t with num_partitions -1: Kafka has no such topic"),
         ("('t', 2), ('t', 3)", "topic t has different numbers"),
     ):
         topics = spark.sql(f"SELECT * FROM VALUES {rows} AS v(topic, num_partitions)")
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=sentence):
             explain_history(raw, topics)
     with pytest.raises(SchemaError, match="num_partitions"):
         explain_history(raw, spark.sql("SELECT 't' AS topic"))

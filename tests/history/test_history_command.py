@@ -91,7 +91,7 @@ def test_topics_say_how_many_partitions_there_were(
 
 def test_what_is_refused_is_one_line(spark: SparkSession, tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "mine").touch()
-    for arguments, said in (
+    for arguments, message in (
         (["--group", "bilings"], "unknown group 'bilings'; the nearest are billing"),
         (["--within", "ten"], "within 'ten' is not a length of time"),
         (["--follow"], "--follow needs --output"),
@@ -102,7 +102,7 @@ def test_what_is_refused_is_one_line(spark: SparkSession, tmp_path: Path, capsys
         (["--follow", "--output", str(tmp_path)], "is not a folder of history --follow"),
     ):
         assert cli.main(["history", "--log", str(FOLDER), *arguments]) == 2
-        assert said in capsys.readouterr().err
+        assert message in capsys.readouterr().err
 
 
 def test_it_follows_and_goes_on(spark: SparkSession, tmp_path: Path, capsys: Captured) -> None:

@@ -30,9 +30,9 @@ def test_a_record_of_thousands_of_members(spark: SparkSession) -> None:
     records = [_generation(1, _MEMBERS, 3), _generation(2, _MEMBERS - 1, 4)]
     written = write(spark, records)
     assert all(len(value or b"") > 4_000_000 for _, value in written)
-    said, read = Said().all(records), decoded(written)
+    expected, read = Said().all(records), decoded(written)
     tables = {table.name: read[place].to_pylist() for place, table in enumerate(TABLES)}
-    assert differences(tables, said.tables) == []
+    assert differences(tables, expected.tables) == []
     assert len(read.unread) == 0
     first, second = rebalances_arrow(Log(*read[:4])).to_pylist()
     assert (first["member_count"], first["reason"]) == (_MEMBERS, "first")

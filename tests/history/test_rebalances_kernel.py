@@ -22,10 +22,10 @@ def _read_slowly(seed: int) -> tuple[Made, list[plain.Row]]:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_it_reads_what_a_slow_reading_does(seed: int) -> None:
-    made, wanted = _read_slowly(seed)
+    made, expected_rows = _read_slowly(seed)
     result = rebalances_arrow(_shuffled(made.log(), seed)).to_pylist()
-    assert len(result) == len(wanted)
-    for row, expected in zip(result, wanted, strict=True):
+    assert len(result) == len(expected_rows)
+    for row, expected in zip(result, expected_rows, strict=True):
         assert {name: row[name] for name in expected} == expected, row
 
 

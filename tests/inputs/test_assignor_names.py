@@ -96,8 +96,8 @@ def test_of_the_parameter(spark: SparkSession) -> None:
     }
     for name, call in calls.items():
         short = name.strip()
-        found, expected = call(CLIENT_ASSIGNORS[short]), call(short)
-        assert_df_equality(found, expected, ignore_row_order=True)
+        result, expected = call(CLIENT_ASSIGNORS[short]), call(short)
+        assert_df_equality(result, expected, ignore_row_order=True)
     moved = [
         migrate(members, topics, assignor=name).verdicts.first()
         for name in ("range", _OF_BROKER["range"])

@@ -64,9 +64,11 @@ def _group(name: str, broker: int) -> Any:
     return Made(group_id=name, error_code=code, topics=topics)
 
 
-def _partition(number: int, which: int, broker: int) -> Any:
+def _partition(number: int, timestamp: int, broker: int) -> Any:
     code = _HIDDEN.errno if number == 1 else _STALE.errno if (number, broker) == (2, 1) else 0
-    return Made(partition_index=number, offset=2 if which == -2 else 10 + number, error_code=code)
+    return Made(
+        partition_index=number, offset=2 if timestamp == -2 else 10 + number, error_code=code
+    )
 
 
 def described(leader_of_2: int) -> list[dict[str, Any]]:

@@ -36,13 +36,13 @@ _CASES: _Cases = {
 def _rows(cases: _Cases) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     members: list[dict[str, Any]] = []
     owned: list[dict[str, Any]] = []
-    for group, (text, given, _) in cases.items():
+    for group, (text, columns, _) in cases.items():
         ids = [part.split(":")[0].strip() for part in text.split(";")]
         for place, member in enumerate(ids):
             seq = {"place": place, "first": place or None, "same": 7}.get(
-                given.get("member_seq", "")
+                columns.get("member_seq", "")
             )
-            row = {"topics": ["t"], "assignor": "sticky", "generation": 4, **given}
+            row = {"topics": ["t"], "assignor": "sticky", "generation": 4, **columns}
             members.append({**row, "group_id": group, "member_id": member, "member_seq": seq})
         owned += held(text, group)
     return members, owned
@@ -61,7 +61,9 @@ def tables(spark: SparkSession) -> tuple[Any, Any, Any]:
 
 def test_it_is_told_where_it_decides(tables: tuple[Any, Any, Any]) -> None:
     result = [r for r in validate(*tables).collect() if r.problem == "member_order_unknown"]
-    assert {r.group_id for r in result} == {g for g, (_, _, told) in _CASES.items() if told}
+    assert {r.group_id for r in result} == {
+        g for g, (_, _, is_unknown) in _CASES.items() if is_unknown
+    }
     assert {r.detail for r in result} == {
         "members Aa, BB share a bucket of Java's hash map, and 1 of them may keep one partition "
         "more: without member_seq it is not known which; here they are taken by member_id"

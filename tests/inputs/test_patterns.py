@@ -120,8 +120,8 @@ def test_every_function_sees_the_topics_of_a_pattern(spark: SparkSession) -> Non
     owned = builders.owned(spark, owned_rows)
     options = {"assignor": "cooperative-sticky", "generation": 1}
     by_pattern = [{**row, **options, "cluster_id": "given"} for row in _BY_PATTERN]
-    given = builders.members(spark, by_pattern)
-    listed = resolve_patterns(given, topics).collect()
+    subscribers = builders.members(spark, by_pattern)
+    listed = resolve_patterns(subscribers, topics).collect()
     assert {(r.group_id, r.member_id): r.topics for r in listed} == _RESOLVED
     assert all(r.topics_pattern is None for r in listed)
     by_list = [{**row.asDict(), "cluster_id": "listed"} for row in listed]
@@ -145,7 +145,7 @@ def test_every_function_sees_the_topics_of_a_pattern(spark: SparkSession) -> Non
         assert sorted(of_cluster["given"], key=repr) == sorted(of_cluster["listed"], key=repr)
         assert len(rows) >= least
     assert wrong.collect() == []
-    problems = {(r.group_id, r.problem): r.detail for r in validate(given, topics).collect()}
+    problems = {(r.group_id, r.problem): r.detail for r in validate(subscribers, topics).collect()}
     assert problems["none", "pattern_without_match"] == 'no topic matches "order" as a whole'
     assert ("mixed", "pattern_without_match") not in problems
     assert not any(problem.startswith("topics_") for _, problem in problems)

@@ -70,11 +70,11 @@ def test_assignment_vector() -> None:
 
 def test_sticky_user_data_vector() -> None:
     data = bytes.fromhex(STICKY_V1)
-    said = Claims((("t0", 1), ("t0", 0), ("t1", 2)), 5)
-    assert decode_sticky_user_data(data) == said
+    written = Claims((("t0", 1), ("t0", 0), ("t1", 2)), 5)
+    assert decode_sticky_user_data(data) == written
     assert encode_sticky_user_data(Claims((("t1", 2), ("t0", 1), ("t0", 0)), 5)) == data
-    assert decode_sticky_user_data(data[:-4]) == said._replace(generation=None)
-    assert encode_sticky_user_data(said._replace(generation=None)) == data[:-4]
+    assert decode_sticky_user_data(data[:-4]) == written._replace(generation=None)
+    assert encode_sticky_user_data(written._replace(generation=None)) == data[:-4]
 
 
 def test_cooperative_sticky_user_data() -> None:
@@ -319,8 +319,8 @@ def test_claims_are_what_the_assignors_take_them_for(spark: SparkSession) -> Non
                 "memberData", class_array(spark, java_subscription(spark, SUBSCRIPTION).getClass())
             )
             method.setAccessible(True)
-            ours = random_subscription(chosen)._replace(user_data=data)
-            for subscription in (ours, ours._replace(generation=None)):
+            written = random_subscription(chosen)._replace(user_data=data)
+            for subscription in (written, written._replace(generation=None)):
                 argument = object_array(spark, java_subscription(spark, subscription))
                 java = method.invoke(assignor, argument)
                 owned = tuple((tp.topic(), tp.partition()) for tp in get_field(java, "partitions"))

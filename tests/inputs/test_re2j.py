@@ -123,12 +123,12 @@ def test_a_client_reads_as_the_broker_does_but_for_what_is_named(spark: SparkSes
         json.loads(read(json.dumps(regexes), names)) for read in (java.broker, java.client)
     )
     both = [
-        (regex, ours, theirs)
-        for regex, ours, theirs in zip(regexes, of_broker, of_client, strict=True)
-        if not isinstance(ours, str) and theirs is not None
+        (regex, broker_names, client_names)
+        for regex, broker_names, client_names in zip(regexes, of_broker, of_client, strict=True)
+        if not isinstance(broker_names, str) and client_names is not None
     ]
     named = {regex for regex, _, _ in both if re.search(re2j.READ_OTHERWISE, regex)}
-    other = {regex for regex, ours, theirs in both if ours != theirs}
+    other = {regex for regex, broker_names, client_names in both if broker_names != client_names}
     assert other <= named
     assert len(other) > 20
     assert len(named) < 0.3 * len(both)

@@ -139,7 +139,7 @@ class _Classic:
             )
         )
 
-    def _commit(self, generation: int, held: tuple[tuple[str, int], ...]) -> None:
+    def _commit(self, generation: int, owned: tuple[tuple[str, int], ...]) -> None:
         request = OffsetCommitRequest
         place = request.OffsetCommitRequestTopic
         topics = [
@@ -149,11 +149,11 @@ class _Classic:
                     place.OffsetCommitRequestPartition(
                         partition_index=n, committed_offset=generation, committed_metadata=""
                     )
-                    for t, n in held
+                    for t, n in owned
                     if t == topic
                 ],
             )
-            for topic in sorted({topic for topic, _ in held})
+            for topic in sorted({topic for topic, _ in owned})
         ]
         committed = self.connection.ask(
             request(

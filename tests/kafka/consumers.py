@@ -134,15 +134,15 @@ class JavaConsumers:
     ) -> dict[str, State]:
         """States that are accepted and that then hold for a second."""
         deadline = time.monotonic() + seconds
-        held_since, held = time.monotonic(), self.states()
+        held_since, last_states = time.monotonic(), self.states()
         while time.monotonic() < deadline:
             time.sleep(0.1)
             states = self.states()
-            if states != held or not accepted(states):
-                held_since, held = time.monotonic(), states
+            if states != last_states or not accepted(states):
+                held_since, last_states = time.monotonic(), states
             elif time.monotonic() - held_since > 1:
                 return states
-        raise TimeoutError(f"after {seconds} s the consumers are {held}")
+        raise TimeoutError(f"after {seconds} s the consumers are {last_states}")
 
     def wait_until_joined(self, count: int, seconds: float = 60) -> dict[str, State]:
         """States once ``count`` consumers are members, each group in one generation."""

@@ -41,9 +41,9 @@ class Script:
         """The cluster's topics from now on by name: id, number of partitions, perhaps racks."""
         return self._add("topics", topics=dict(topics))
 
-    def heartbeat(self, member: str, **said: Any) -> int:
+    def heartbeat(self, member: str, **fields: Any) -> int:
         """One of a member; the first joins. ``topics``, ``instance``, ``assignor``: see Java."""
-        return self._add("heartbeat", member=member, **said)
+        return self._add("heartbeat", member=member, **fields)
 
     def leave(self, member: str, epoch: int = -1) -> int:
         return self._add("leave", member=member, epoch=epoch)

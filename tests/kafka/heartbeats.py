@@ -58,8 +58,8 @@ def leave(admin: Any, broker: int, group_id: str, member_id: str) -> None:
     _heartbeat(admin, broker, group_id=group_id, member_id=member_id, member_epoch=-1)
 
 
-def _heartbeat(admin: Any, broker: int, **said: Any) -> None:
-    request = ConsumerGroupHeartbeatRequest(**said)
+def _heartbeat(admin: Any, broker: int, **fields: Any) -> None:
+    request = ConsumerGroupHeartbeatRequest(**fields)
 
     async def ask() -> Any:
         return await admin._manager.send(request, node_id=broker)

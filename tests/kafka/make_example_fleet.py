@@ -184,10 +184,10 @@ def main(folder: Path) -> None:
 
 def check(states: dict[str, State], after: dict[str, State], tables: ClusterTables) -> None:
     """Nothing moved while the snapshot was taken, and it holds all that the consumers hold."""
-    held = {state.member_id: state.assignment for state in states.values()}
-    assert held == {state.member_id: state.assignment for state in after.values()}
+    assignments = {state.member_id: state.assignment for state in states.values()}
+    assert assignments == {state.member_id: state.assignment for state in after.values()}
     owned = {(row[2], row[3], row[4]) for row in tables.owned}
-    assert owned == {(member, *tp) for member, tps in held.items() for tp in tps}
+    assert owned == {(member, *tp) for member, tps in assignments.items() for tp in tps}
     assert tables.omitted == [], tables.omitted
     assert len(tables.members) == len(states)
 

@@ -223,10 +223,10 @@ def predicted(spark: SparkSession, history: History) -> Predicted:
         of_group = answer.targets.setdefault((int(row.cluster_id), row.group_id[5:]), {})
         of_group.setdefault(row.member_id, []).append((row.topic, row.partition))
     for row in calls:
-        told = answer.calls.setdefault((int(row.cluster_id), row.group_id[5:]), {})
+        calls_of_member = answer.calls.setdefault((int(row.cluster_id), row.group_id[5:]), {})
         moment = row.callback.removeprefix("onPartitions").lower()
         partitions = sorted((p.topic, p.partition) for p in row.partitions)
-        told.setdefault(row.member_id, []).append((moment, partitions))
+        calls_of_member.setdefault(row.member_id, []).append((moment, partitions))
     return answer
 
 
@@ -325,9 +325,9 @@ def _since(history: History, number: int, name: str) -> list[tuple[str, list[Par
 
 def _merged(calls: list[tuple[str, list[Partition]]]) -> dict[str, list[Partition]]:
     result: dict[str, list[Partition]] = {"revoked": [], "assigned": [], "lost": []}
-    for what, partitions in calls:
-        result[what] += partitions
-    return {what: sorted(tps) for what, tps in result.items()}
+    for moment, partitions in calls:
+        result[moment] += partitions
+    return {moment: sorted(tps) for moment, tps in result.items()}
 
 
 @pytest.mark.parametrize("to", ["consumer", "classic"])
@@ -343,10 +343,10 @@ def test_a_migration_step_by_step(spark: SparkSession, history: History, to: str
         start = history.moments[first]
         steps = _migrated(spark, start, group, to, assignor)
         assert [(s.event, s.place) for s in steps] == [(s.what, s.place) for s in _UP[group]]
-        for number, said in enumerate(steps, start=first):
-            seen = _observed(history, number, group, said.place)
-            if said.counts != seen:
-                wrong.append((group, number, said, seen))
+        for number, step in enumerate(steps, start=first):
+            seen = _observed(history, number, group, step.place)
+            if step.counts != seen:
+                wrong.append((group, number, step, seen))
     assert wrong == []
 
 

@@ -470,10 +470,10 @@ def test_a_text_and_what_the_command_refuses(
     ):
         command = ["snapshot", "--output", str(output), "--from-describe", *options]
         assert cli.main(command) == 2
-        said = capsys.readouterr()
-        assert said.err.startswith(f"kassign-spark: error: {message}")
-        assert said.err.count("\n") == 1
-        assert said.out == ""
+        printed = capsys.readouterr()
+        assert printed.err.startswith(f"kassign-spark: error: {message}")
+        assert printed.err.count("\n") == 1
+        assert printed.out == ""
         assert not output.exists()
 
 

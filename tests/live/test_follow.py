@@ -81,14 +81,14 @@ def test_a_cluster_without_groups_is_one_line(own_brokers: Brokers, tmp_path: Pa
     assert refused.stderr.count("error") == 1
 
 
-def _check_explained(folder: Path, told: list[Row]) -> None:
+def _check_explained(folder: Path, rows: list[Row]) -> None:
     """Those of one member, which has all: with the cluster's own topics nothing is supposed."""
     explained = [
         row
         for row in pq.read_table(folder / "explained").to_pylist()
         if row["group_id"].startswith(_MINE)
     ]
-    assert len(explained) > sum("classic" in row["group_id"] for row in told) / 2
+    assert len(explained) > sum("classic" in row["group_id"] for row in rows) / 2
     assert {(row["is_explained"], row["explained_by"]) for row in explained} == {(True, "range")}
     assert not any(AS_ASSIGNED in (row["detail"] or "") for row in explained)
 
@@ -103,8 +103,8 @@ def _printed_until_killed(line: list[str]) -> list[str]:
     enough.start()
     try:
         assert process.stdout is not None
-        for said in process.stdout:
-            printed += [said] if f" {_MINE}" in said else []
+        for printed_line in process.stdout:
+            printed += [printed_line] if f" {_MINE}" in printed_line else []
             if len(printed) >= _LINES:
                 break
     finally:

@@ -113,8 +113,8 @@ def test_without_rights_it_is_one_line_and_no_secret(
 ) -> None:
     """The user of the SASL listener, by a client properties file."""
     properties = tmp_path / "client.properties"
-    given = broker.credentials.sasl_properties()
-    properties.write_text("".join(f"{key}={value}\n" for key, value in given.items()))
+    sasl = broker.credentials.sasl_properties()
+    properties.write_text("".join(f"{key}={value}\n" for key, value in sasl.items()))
     only_others = ACL(
         principal="User:somebody-else",
         host="*",

@@ -144,8 +144,8 @@ def test_the_log_says_what_was_done(
         commands.run(["log", "--bootstrap-server", address, "--save", tmp_path / "log"])
         events = consumers.events()
     log = read_group_log(tmp_path / "log", spark)
-    told = rebalances(log).where("group_id LIKE 'history-%'").orderBy("group_id", "offset")
-    rows = [row.asDict() for row in told.collect()]
+    listed = rebalances(log).where("group_id LIKE 'history-%'").orderBy("group_id", "offset")
+    rows = [row.asDict() for row in listed.collect()]
     commits: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     mine = log.commits.where("group_id LIKE 'history-%' AND NOT is_tombstone").orderBy("offset")
     for commit in mine.collect():

@@ -81,9 +81,11 @@ def test_history_counts_what_it_cannot_read(
     assert 0 < facts["unread_count"] < cut
     assert (len(facts["unread"]), facts["storm_count"]) == (1, 0)
     assert cli.main(["history", "--log", str(folder), "--since", "2030-01-01"]) == 1
-    said = capsys.readouterr().out
-    assert f"\n{cut} records of the log cannot be read: their groups are reported in part" in said
-    assert "(its key cannot be read)" in said
+    printed = capsys.readouterr().out
+    assert (
+        f"\n{cut} records of the log cannot be read: their groups are reported in part" in printed
+    )
+    assert "(its key cannot be read)" in printed
 
 
 @takes_arrow

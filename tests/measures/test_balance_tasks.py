@@ -40,10 +40,10 @@ def _rows(group: MixedGroup, placed: Placed, cluster: str = "c") -> list[Row]:
         {**key, "kind": MEMBER, "member_id": member, "texts": list(topics)}
         for member, topics in group.subscriptions.items()
     ]
-    for kind, held in ((ASSIGNED, placed), (OWNED, group.owned)):
+    for kind, partitions in ((ASSIGNED, placed), (OWNED, group.owned)):
         rows += [
             {**key, "kind": kind, "member_id": m, "topic": topic, "partition": number}
-            for (topic, number), m in held.items()
+            for (topic, number), m in partitions.items()
         ]
     return rows
 

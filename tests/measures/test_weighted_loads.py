@@ -74,9 +74,12 @@ def test_loads_of_random_groups() -> None:
     for name, (_, expected) in cases.items():
         assert result[name].keys() == {*expected, MISSING}
         for column, value in expected.items():
-            given = result[name][column]
-            assert (given is None) is (value is None), (name, column)
-            assert given is None or given == pytest.approx(value, rel=1e-14), (name, column)
+            result_value = result[name][column]
+            assert (result_value is None) is (value is None), (name, column)
+            assert result_value is None or result_value == pytest.approx(value, rel=1e-14), (
+                name,
+                column,
+            )
     assert sum(of_group["load_skew"] is not None for of_group in result.values()) > 150
     rng.shuffle(rows)
     assert measured(rows) == result

@@ -117,7 +117,10 @@ def test_a_weight_of_the_group_comes_before_one_for_all(planned: Any) -> None:
 
 def test_capacity_takes_its_share(planned: Any) -> None:
     verdicts, owners = planned
-    assert {m: len(held) for m, held in owners["sized"].items()} == {"big": 3, "small": 1}
+    assert {m: len(partitions) for m, partitions in owners["sized"].items()} == {
+        "big": 3,
+        "small": 1,
+    }
     assert verdicts["sized"]["max_load"] == 1
 
 

@@ -168,8 +168,8 @@ def test_bundles_go_together() -> None:
 
 
 def test_the_curve_ends_at_its_bound_and_has_one_knee() -> None:
-    (found,) = curve_arrow(table(*FLEET), effort="default", weights=GIVEN)
-    points = [row for row in found.to_pylist() if row["group_id"] == "hot"]
+    (answer,) = curve_arrow(table(*FLEET), effort="default", weights=GIVEN)
+    points = [row for row in answer.to_pylist() if row["group_id"] == "hot"]
     assert [(p["moves"], p["max_load"], p["bound"]) for p in points] == [
         (0, 102, 100),
         (1, 100, 100),

@@ -27,9 +27,9 @@ _FAILING = Path(__file__).parents[1] / "kafka" / "failing-groups.jsonl"
 
 
 def failing_group(case: str) -> Group:
-    (found,) = (r for r in map(json.loads, _FAILING.read_text().splitlines()) if r["id"] == case)
+    (record,) = (r for r in map(json.loads, _FAILING.read_text().splitlines()) if r["id"] == case)
     return Group(
-        found["topics"],
+        record["topics"],
         [
             Member(
                 m["id"],
@@ -38,9 +38,9 @@ def failing_group(case: str) -> Group:
                 m["generation"],
                 rack_id=m["rack"],
             )
-            for m in found["members"]
+            for m in record["members"]
         ],
-        found["strategy"],
+        record["strategy"],
     )
 
 

@@ -48,10 +48,10 @@ def test_random_groups_get_the_clients_answer(spark: SparkSession, predicted: Pr
     verdicts = verdicts_of(predicted)
     assigned = oracle.from_table(predicted.assignment, GROUPS)
     differing = []
-    for index, (group, answer, found) in enumerate(zip(GROUPS, answers, assigned, strict=True)):
+    for index, (group, answer, result) in enumerate(zip(GROUPS, answers, assigned, strict=True)):
         verdict, detail = verdicts[oracle.group_id(index)]
         if isinstance(answer, str):
-            is_same = not any(found.values()) and (
+            is_same = not any(result.values()) and (
                 verdict == "never_ends"
                 if answer == "TimeLimit"
                 else verdict == "throws" and str(detail).startswith(answer + ":")
@@ -60,7 +60,7 @@ def test_random_groups_get_the_clients_answer(spark: SparkSession, predicted: Pr
             # ``client.missing`` has its own tests.
             is_noted = "left out" in str(detail) or "gets nothing" in str(detail)
             is_same = (verdict, is_noted) == ("ok", has_something_amiss(group))
-            is_same &= oracle.as_sets(answer) == found
+            is_same &= oracle.as_sets(answer) == result
         if not is_same:
             differing.append((SEED, index, group, answer, verdict, detail))
     assert differing == []
@@ -92,8 +92,8 @@ def test_the_result_does_not_depend_on_how_the_input_lies(
         tables.topics.where(some).repartition(3, "num_partitions"),
         tables.owned.where(some).repartition(5).orderBy(F.col("partition").desc()),
     )
-    for found, expected in zip(shuffled, predicted, strict=True):
-        assert_df_equality(found, expected.where(some), ignore_row_order=True)
+    for again, expected in zip(shuffled, predicted, strict=True):
+        assert_df_equality(again, expected.where(some), ignore_row_order=True)
 
 
 @pytest.mark.parametrize("assignor", PREDICTED)

@@ -83,11 +83,11 @@ def _rounds(group: Group) -> list[oracle.Assigned | str]:
     count = max((step.round for step in rebalance.steps), default=0)
     result: list[oracle.Assigned | str] = []
     for number in range(1, count + 1):
-        held: oracle.Assigned = {m.member_id: [] for m in group.members}
+        owned: oracle.Assigned = {m.member_id: [] for m in group.members}
         for step in rebalance.steps:
             if step.round == number and step.action in ("retained", "assigned"):
-                held[group.members[step.member].member_id] += step.partitions
-        result.append(_without_twins(held))
+                owned[group.members[step.member].member_id] += step.partitions
+        result.append(_without_twins(owned))
     if rebalance.verdict == "throws":
         result.append(str(rebalance.detail).split(": ")[1])
     elif not result:

@@ -103,18 +103,18 @@ class Fleet:
         """States once every group is in one generation and owns all its partitions."""
 
         def accepted(states: dict[str, State]) -> bool:
-            wanted, held, generations = defaultdict(set), defaultdict(list), defaultdict(set)
+            topics_of, held, generations = defaultdict(set), defaultdict(list), defaultdict(set)
             for name, state in states.items():
                 generations[state.group_id].add(state.generation)
                 held[state.group_id] += state.assignment
-                wanted[state.group_id] |= {
+                topics_of[state.group_id] |= {
                     (topic, p) for topic in self._topics[name] for p in range(self._sizes[topic])
                 }
             return (
                 states.keys() == self._topics.keys()
                 and all(state.member_id for state in states.values())
                 and all(len(of) == 1 for of in generations.values())
-                and all(sorted(held[group]) == sorted(wanted[group]) for group in wanted)
+                and all(sorted(held[group]) == sorted(topics_of[group]) for group in topics_of)
             )
 
         return self._consumers.wait_until(accepted)

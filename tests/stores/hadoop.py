@@ -91,17 +91,17 @@ class Hdfs:
 
 
 @contextlib.contextmanager
-def running_hadoop(folder: Path, what: str) -> Iterator[Hdfs]:
+def running_hadoop(folder: Path, service: str) -> Iterator[Hdfs]:
     """Start ``hdfs`` or ``yarn`` (which has HDFS, too) until the block ends.
 
     Raises:
         RuntimeError: its jars cannot be had, or it does not start.
     """
     mini_cluster_jars()
-    said = folder / "server.log"
-    with said.open("w") as log:
+    server_log = folder / "server.log"
+    with server_log.open("w") as log:
         server = subprocess.Popen(
-            [sys.executable, "-m", "tests.stores.hadoop_server", str(folder), what],
+            [sys.executable, "-m", "tests.stores.hadoop_server", str(folder), service],
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "SPARK_LOCAL_IP": "127.0.0.1"},
             stdin=subprocess.PIPE,
@@ -114,7 +114,7 @@ def running_hadoop(folder: Path, what: str) -> Iterator[Hdfs]:
         assert server.stdout is not None
         addresses = server.stdout.readline().split()
         if len(addresses) != 2:
-            raise RuntimeError(f"Hadoop did not start: {said.read_text()[-1500:]}")
+            raise RuntimeError(f"Hadoop did not start: {server_log.read_text()[-1500:]}")
         hdfs = Hdfs(*addresses, folder)
         superuser = os.environ.get("USER", "root")
         hdfs.open_root(superuser)

@@ -19,10 +19,10 @@ def table_of(groups: Sequence[MixedGroup], assignors: Mapping[str, str]) -> pa.T
         lists: dict[tuple[str, ...], int] = {}
         for member, topics in group.subscriptions.items():
             number = lists.setdefault(topics, len(lists) + 1)
-            said = json.dumps([None, None, assignors[group.name]])
+            texts = json.dumps([None, None, assignors[group.name]])
             rows.append(
                 {**key, "kind": MEMBER, "member_id": member, "number": 5, "place": -1,
-                 "list_number": number, "texts": said}
+                 "list_number": number, "texts": texts}
             )  # fmt: skip
         for topics, number in lists.items():
             rows.append(
