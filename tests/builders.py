@@ -76,3 +76,11 @@ def assignment(spark: SparkSession, *groups: list[dict[str, Any]]) -> DataFrame:
 def kept(frame: DataFrame) -> DataFrame:
     """The rows themselves: what is built upon them does not compute them again."""
     return frame.sparkSession.createDataFrame(frame.collect(), frame.schema)
+
+
+def final_assignment(steps: DataFrame) -> DataFrame:
+    """Return what members own after the last round of ``rebalance``."""
+    keys = [name for name in ("cluster_id", "group_id") if name in steps.columns]
+    last = f"max(round) over (partition by {', '.join(keys)}) as last"
+    owned = steps.selectExpr("*", last).where("round = last and action in ('retained', 'assigned')")
+    return owned.select(*keys, "member_id", "topic", "partition")

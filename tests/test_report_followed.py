@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import cli, rebalance, summarize
 from kassign_spark.groups.read import OBSERVED
-from kassign_spark.plans.summary import final_assignment
 from kassign_spark.report import followed
 from kassign_spark.report.followed_kernel import follow_both_arrow
 from kassign_spark.report.plan import read_plan
 from kassign_spark.settings import Settings
 from kassign_spark.whatif.compare_kernel import compare_arrow
+from tests.builders import final_assignment
 from tests.kafka.oracle import Group, Member
 from tests.random_states import random_states
 from tests.small_fleet import MEMBERS, write_small_fleet

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
+from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id
 from kassign_spark.plans.diff import changes
 from kassign_spark.results import to_result
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY, OWNED
@@ -50,15 +50,6 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         moved = changed.groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
         whole = summed.join(moved, list(GROUP_KEY), "left").fillna(0, "moved_count")
     return to_result(whole, "summarize", has_cluster_id=has_clusters)
-
-
-def final_assignment(steps: DataFrame) -> DataFrame:
-    """Return what members hold after the last round; columns of ``schemas.ASSIGNMENT``.
-
-    Args:
-        steps: as ``rebalance`` gives them.
-    """
-    return restore_cluster_id(_held_at_last(steps), has_cluster_id(steps))
 
 
 def _held_at_last(steps: DataFrame) -> DataFrame:

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kassign_spark.engine.block import cut_into_blocks
 from kassign_spark.engine.commands import InProcess
 from kassign_spark.engine.edges import compact_edges
 from kassign_spark.engine.program import settle_blocks
 from kassign_spark.engine.segments import Longs
 from kassign_spark.engine.task import settle
+from tests.engine.block_cutting import cut_into_blocks
 
 SEED = 5
 

@@ -6,13 +6,14 @@ import zlib
 import numpy as np
 import pytest
 
-from kassign_spark.engine.block import Block, cut_into_blocks
+from kassign_spark.engine.block import Block
 from kassign_spark.engine.commands import InProcess
 from kassign_spark.engine.costs import MAJOR, MINOR, MOVE
 from kassign_spark.engine.edges import compact_edges
 from kassign_spark.engine.program import find_components, settle_blocks
 from kassign_spark.engine.segments import Longs
 from kassign_spark.engine.task import components, settle
+from tests.engine.block_cutting import cut_into_blocks
 from tests.engine.edge_groups import Edges, edges_of, random_edges
 from tests.oracles.mixed_groups import mixed_groups
 from tests.oracles.optimal import Optimum, least_cost

@@ -19,8 +19,7 @@ from kassign_spark import (
 )
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.plans.listener import listener_calls
-from kassign_spark.plans.summary import final_assignment
-from tests.builders import kept
+from tests.builders import final_assignment, kept
 from tests.fuzz.budget import examples
 from tests.fuzz.odd_fleets import Fleet, bad_fleets, many_odd_fleets
 from tests.fuzz.outcome import result_or_refusal

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from kassign_spark import assign, balance, compare, diff, rebalance, summarize
 from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import PREDICTED, predict
-from kassign_spark.plans.summary import final_assignment
+from tests.builders import final_assignment
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
 from tests.prediction.test_client_model import failing_group
