@@ -37,7 +37,7 @@ def plain(spark: SparkSession) -> SparkSession:
 
 
 @pytest.fixture(scope="module")
-def given(plain: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Given]:
+def example(plain: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Given]:
     yield read_given(plain, tmp_path_factory.mktemp("example"), only=["balance"])
     plain.catalog.clearCache()
 
@@ -74,8 +74,8 @@ def _check(counted: Counted, name: str, plain: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("name", [_marked(name) for name in CALLS if name in BARS])
-def test_a_call_on_the_tables(plain: SparkSession, given: Given, name: str) -> None:
-    _check(count_call(plain, given, name), name, plain)
+def test_a_call_on_the_tables(plain: SparkSession, example: Given, name: str) -> None:
+    _check(count_call(plain, example, name), name, plain)
 
 
 @pytest.mark.slow

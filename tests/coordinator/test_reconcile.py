@@ -114,7 +114,7 @@ LISTENED: dict[str, tuple[str, str, list[int], list[str]]] = {
 
 
 @pytest.fixture(scope="module")
-def told(spark: SparkSession) -> dict[str, list[str]]:
+def calls(spark: SparkSession) -> dict[str, list[str]]:
     """What the listeners are told on the way from target to target, by case."""
     steps: list[tuple[object, ...]] = []
     members: list[tuple[object, ...]] = []
@@ -144,8 +144,8 @@ def told(spark: SparkSession) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("case", LISTENED)
-def test_listener(told: dict[str, list[str]], case: str) -> None:
-    assert told.get(case, []) == LISTENED[case][-1]
+def test_listener(calls: dict[str, list[str]], case: str) -> None:
+    assert calls.get(case, []) == LISTENED[case][-1]
 
 
 def test_rounds_are_the_coordinators(computed: dict[str, list[Computation]]) -> None:

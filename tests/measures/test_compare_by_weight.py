@@ -18,9 +18,9 @@ OWNED = group("kept", {"t": [8, 1, 5, 2]}, {"a": ["t"], "b": ["t"], "c": ["t"]},
 
 
 def compared(
-    rows: pa.Table, given: WeightOptions = GIVEN
+    rows: pa.Table, weights: WeightOptions = GIVEN
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
-    result = pa.concat_tables(compare_arrow(rows, weights=given)).to_pylist()
+    result = pa.concat_tables(compare_arrow(rows, weights=weights)).to_pylist()
     return {(row["group_id"], row["assignor"], row["protocol"]): row for row in result}
 
 

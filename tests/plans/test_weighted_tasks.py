@@ -63,10 +63,10 @@ def table(*groups: list[dict[str, Any]], seed: int | None = None) -> pa.Table:
 
 
 def plan(
-    rows: pa.Table, wanted: PlanOptions = DEFAULT, given: WeightOptions = GIVEN
+    rows: pa.Table, options: PlanOptions = DEFAULT, weights: WeightOptions = GIVEN
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, Any]], dict[str, str]]:
     """Owners by group and partition; verdicts and problems by group."""
-    result = pa.concat_tables(plan_arrow(rows, options=wanted, weights=given)).to_pylist()
+    result = pa.concat_tables(plan_arrow(rows, options=options, weights=weights)).to_pylist()
     owners: dict[str, dict[str, str]] = {}
     for row in result:
         if row["member_id"] is not None:
@@ -149,9 +149,9 @@ def test_missing_weights_are_a_problem_or_filled() -> None:
         "g": "table weights has no row for 2 partitions that it reads: t-1, t-2; "
         "give them weights, or missing_weight"
     }
-    _, verdicts, _ = plan(rows, given=GIVEN._replace(missing=2.0))
+    _, verdicts, _ = plan(rows, weights=GIVEN._replace(missing=2.0))
     assert verdicts["g"]["max_load"] == 4
-    _, verdicts, _ = plan(rows, given=GIVEN._replace(missing=2.0, base=1.0))
+    _, verdicts, _ = plan(rows, weights=GIVEN._replace(missing=2.0, base=1.0))
     assert verdicts["g"]["max_load"] == 6
 
 
@@ -159,11 +159,11 @@ def test_bundles_go_together() -> None:
     topics = {"orders": [9.0, 1, 1, 1], "paid": [1.0, 5, 2]}
     members = {m: ["orders", "paid"] for m in "ab"}
     options = GIVEN._replace(together={"orders": "o", "paid": "o"})
-    owners, verdicts, _ = plan(table(group("g", topics, members)), given=options)
+    owners, verdicts, _ = plan(table(group("g", topics, members)), weights=options)
     assert all(owners["g"][f"orders-{p}"] == owners["g"][f"paid-{p}"] for p in range(3))
     assert verdicts["g"]["max_load"] == 10
     split = {"a": ["orders"], "b": ["paid"]}
-    _, _, problems = plan(table(group("g", topics, split)), given=options)
+    _, _, problems = plan(table(group("g", topics, split)), weights=options)
     assert problems == {"g": "together: no member subscribes to all topics of 'o'"}
 
 
@@ -194,10 +194,10 @@ def test_a_task_takes_a_group_past_two_million_partitions() -> None:
     assert peak_gb() - before < 0.8e-6 * partitions
 
 
-@pytest.mark.parametrize("given", [GIVEN, GIVEN._replace(by_weight=True)])
-def test_a_large_group_goes_by_bulk_steps(given: WeightOptions) -> None:
+@pytest.mark.parametrize("weights", [GIVEN, GIVEN._replace(by_weight=True)])
+def test_a_large_group_goes_by_bulk_steps(weights: WeightOptions) -> None:
     rows = group("big", {"t": [float(1 + p * 7919 % 1000) for p in range(3_000)]}, TWO)
-    owners, verdicts, _ = plan(table(rows), given=given)
+    owners, verdicts, _ = plan(table(rows), weights=weights)
     assert len(owners["big"]) == 3_000
     assert verdicts["big"]["max_load"] <= 1.001 * verdicts["big"]["load_bound"]
 

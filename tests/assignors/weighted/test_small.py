@@ -33,7 +33,7 @@ def drawn() -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def found(drawn: list[dict[str, Any]]) -> BatchBounds:
+def loads(drawn: list[dict[str, Any]]) -> BatchBounds:
     return batch_bounds([as_group(group) for group in drawn], "default")
 
 
@@ -57,17 +57,17 @@ def test_what_is_stored_is_what_the_solver_proves() -> None:
 
 
 def test_bounds_are_never_above_an_optimum_and_mostly_equal(
-    drawn: list[dict[str, Any]], found: BatchBounds
+    drawn: list[dict[str, Any]], loads: BatchBounds
 ) -> None:
     optima = _optima()
-    assert (found.bound <= optima * (1 + 1e-9)).all()
+    assert (loads.bound <= optima * (1 + 1e-9)).all()
     unit = np.array([np.lcm.reduce(group["capacity"]) for group in drawn])
-    equal = np.ceil(found.bound * unit - 1e-6) >= np.rint(optima * unit)
+    equal = np.ceil(loads.bound * unit - 1e-6) >= np.rint(optima * unit)
     assert equal.mean() >= 0.85
 
 
-def test_the_greatest_load_is_the_optimum_or_close(found: BatchBounds) -> None:
-    gap = found.reached.most / np.maximum(_optima(), 1e-300) - 1
+def test_the_greatest_load_is_the_optimum_or_close(loads: BatchBounds) -> None:
+    gap = loads.reached.most / np.maximum(_optima(), 1e-300) - 1
     assert (gap >= -1e-9).all()
     assert (gap <= 0.001).mean() >= 0.95
     assert (gap <= 0.01).mean() >= 0.98
@@ -75,25 +75,25 @@ def test_the_greatest_load_is_the_optimum_or_close(found: BatchBounds) -> None:
     assert gap.mean() <= 0.001
 
 
-def test_never_above_longest_first(found: BatchBounds) -> None:
-    batch = found.batch
+def test_never_above_longest_first(loads: BatchBounds) -> None:
+    batch = loads.batch
     objective = reach_objective(batch, np.ones(batch.capacity.shape))
     longest = insert(batch, objective, np.full(batch.home.shape, -1), batch.weight)
     plain = (longest.load / batch.capacity).max(axis=1)
-    assert (found.reached.most <= plain * (1 + 1e-12)).all()
+    assert (loads.reached.most <= plain * (1 + 1e-12)).all()
 
 
-def test_moves_at_a_limit_are_the_fewest(drawn: list[dict[str, Any]], found: BatchBounds) -> None:
+def test_moves_at_a_limit_are_the_fewest(drawn: list[dict[str, Any]], loads: BatchBounds) -> None:
     rows = np.array([i for i, line in enumerate(PROVEN) if line.get("moves") is not None])
     least = np.array([PROVEN[i]["moves"] for i in rows])
-    limit = np.zeros((len(rows), found.batch.capacity.shape[1]))
+    limit = np.zeros((len(rows), loads.batch.capacity.shape[1]))
     for at, i in enumerate(rows):
         most = Fraction(PROVEN[i]["opt"]) * Fraction(21, 20)
         limit[at, : len(drawn[i]["capacity"])] = [most * c // 1 for c in drawn[i]["capacity"]]
-    batch = found.batch.take(rows)
+    batch = loads.batch.take(rows)
     bound = moves_bound(batch, limit)
     objective = within(batch, limit, batch.cost)
-    starts = [found.reached.state.owner[rows]]
+    starts = [loads.reached.state.owner[rows]]
     plan = find_fewest(batch, objective, starts, bound.astype(float), 40)
     assert (bound <= least).all()
     assert (plan.excess == 0).all()
@@ -103,11 +103,11 @@ def test_moves_at_a_limit_are_the_fewest(drawn: list[dict[str, Any]], found: Bat
     assert (plan.moves - least).max() <= 2
 
 
-def test_the_curve_is_exact_nearly_everywhere_and_never_rises(found: BatchBounds) -> None:
+def test_the_curve_is_exact_nearly_everywhere_and_never_rises(loads: BatchBounds) -> None:
     rows = np.array([i for i, line in enumerate(PROVEN) if line.get("points")])
-    batch, best = found.batch.take(rows), found.reached.most[rows]
+    batch, best = loads.batch.take(rows), loads.reached.most[rows]
     limit = best[:, None] * batch.capacity
-    curves = find_curve(batch, limit, found.reached.state.owner[rows], batch.cost, 12)
+    curves = find_curve(batch, limit, loads.reached.state.owner[rows], batch.cost, 12)
     gaps = []
     for i, top, curve in zip(rows, best, curves, strict=True):
         ratios = [point.ratio for point in curve]
