@@ -12,16 +12,16 @@ from tests.kafka import coordinator
 
 
 @pytest.fixture(scope="module")
-def lives(spark: SparkSession) -> list[Life]:
+def many_lives(spark: SparkSession) -> list[Life]:
     made = lives(150, seed=161)
     coordinator.run(spark, [life.script for life in made])
     return made
 
 
-def test_a_life_is_as_the_coordinator_leads_it(lives: list[Life]) -> None:
+def test_a_life_is_as_the_coordinator_leads_it(many_lives: list[Life]) -> None:
     """Epochs, targets, what is held; and the orders of members and lists, which decide targets."""
     differing, moments = [], Counter[str]()
-    for number, life in enumerate(lives):
+    for number, life in enumerate(many_lives):
         for seen in life.seen:
             if seen.verdict != "ok":
                 break
@@ -48,10 +48,13 @@ def test_a_life_is_as_the_coordinator_leads_it(lives: list[Life]) -> None:
     assert moments["states otherwise"] < 0.002 * moments["states"], moments
 
 
-def test_lives_hold_every_kind_of_event(lives: list[Life]) -> None:
-    seen = Counter(one.kind.split(", ")[0] for life in lives for one in life.seen)
+def test_lives_hold_every_kind_of_event(many_lives: list[Life]) -> None:
+    seen = Counter(one.kind.split(", ")[0] for life in many_lives for one in life.seen)
     assert {kind: seen[kind] for kind in KINDS if seen[kind] < 20} == {}
-    assert Counter(one.kind.split(", ")[1] for life in lives for one in life.seen)["settled"] > 1000
+    assert (
+        Counter(one.kind.split(", ")[1] for life in many_lives for one in life.seen)["settled"]
+        > 1000
+    )
 
 
 def _differing_epochs(seen: Seen, described: dict[str, Any]) -> Iterator[Any]:
