@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.conforming import declare, restore_cluster_id
 from kassign_spark.schemas import BALANCE, CLUSTER_ID, VERDICTS, Table
 
-AS_GIVEN = "*"
+AS_IN_THE_INPUT = "*"
 """The type of a column that the caller's table decides."""
 
 
@@ -190,7 +190,7 @@ def to_result(frame: DataFrame, result: str | Table, *, has_cluster_id: bool) ->
         return restore_cluster_id(declare(frame, result), has_cluster_id)
     declared = RESULTS[result]
     columns = {
-        name: f"`{name}`" if type_ == AS_GIVEN else f"cast(`{name}` as {type_}) as `{name}`"
+        name: f"`{name}`" if type_ == AS_IN_THE_INPUT else f"cast(`{name}` as {type_}) as `{name}`"
         for name, type_ in declared.items()
     }
     if CLUSTER_ID not in declared:

@@ -11,7 +11,7 @@ from kassign_spark.cli import main
 from kassign_spark.errors import InputError, OutputError
 from kassign_spark.schemas import WEIGHTS
 from kassign_spark.tables.catalog_paths import CatalogPath
-from kassign_spark.tables.snapshots import new_folder, read_given_table, write_text
+from kassign_spark.tables.snapshots import new_folder, read_named_table, write_text
 from tests import catalog_runs
 from tests.docs.reader import ROOT
 
@@ -53,7 +53,7 @@ def test_tables_that_somebody_else_made(spark: SparkSession, place: str, fleet: 
     with pytest.raises(OutputError, match="table members there has no columns run_id and run_at"):
         write_snapshot(fleet, place)
     spark.sql(f"CREATE VIEW {_SCHEMA}.my_weights AS SELECT 't' topic, 0 partition, 1D weight")
-    table = read_given_table(spark, f"{place}.my_weights", WEIGHTS)
+    table = read_named_table(spark, f"{place}.my_weights", WEIGHTS)
     assert table.collect() == [("t", 0, 1.0)]
     spark.sql(f"DROP VIEW {_SCHEMA}.my_weights")
 

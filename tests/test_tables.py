@@ -32,7 +32,7 @@ from kassign_spark.tables.snapshots import (
     Snapshot,
     empty_table,
     new_folder,
-    read_given_table,
+    read_named_table,
     read_snapshot,
     read_table,
     write_snapshot,
@@ -335,7 +335,7 @@ def test_a_table_that_is_no_regular_file(spark: SparkSession, tmp_path: Path, na
     with pytest.raises(InputError, match=rf": {name.split('/')[-1]} is not a regular file$"):
         read_table(spark, str(tmp_path), OWNED)
     with pytest.raises(InputError, match=r": weights.csv is not a regular file$"):
-        read_given_table(spark, str(link), OWNED)
+        read_named_table(spark, str(link), OWNED)
 
 
 _NO_TEXTS = [

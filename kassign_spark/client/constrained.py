@@ -34,8 +34,8 @@ class _Filling:
         self, layout: Layout, believed: Believed, member_count: int, racks: Racks | None
     ) -> None:
         self.layout, self.believed, self.racks = layout, believed, racks
-        self.low, self.wanted_over = divmod(layout.partition_count, member_count)
-        self.high = self.low + (self.wanted_over > 0)
+        self.low, self.larger_count = divmod(layout.partition_count, member_count)
+        self.high = self.low + (self.larger_count > 0)
         self.over = 0
         self.assigned: list[list[int]] = [[] for _ in range(member_count)]
         self.under: list[int] = []
@@ -60,15 +60,15 @@ class _Filling:
             if count < self.low:
                 self.assigned[member] = partitions
                 self.under.append(member)
-            elif count >= self.high and self.over < self.wanted_over:
+            elif count >= self.high and self.over < self.larger_count:
                 self._keep_first(member, partitions, self.high)
                 self.over += 1
                 last_over = member
-                if self.over == self.wanted_over:
+                if self.over == self.larger_count:
                     self.exact.clear()
             else:
                 self._keep_first(member, partitions, self.low)
-                if self.over < self.wanted_over:
+                if self.over < self.larger_count:
                     self.exact.append(member)
                 elif (
                     last_over is not None
@@ -98,7 +98,7 @@ class _Filling:
             pool = self._deal_matching(pool, self.racks)
         self._deal_rest(pool)
         if self.under and (
-            self.over != self.wanted_over
+            self.over != self.larger_count
             or any(len(self.assigned[member]) != self.low for member in self.under)
         ):
             raise Thrown("IllegalStateException", "partitions ran out before members were full")
@@ -149,7 +149,7 @@ class _Filling:
                 turn = place
                 if self._give(partition, member) == self.low:
                     del under[place]
-                    if self.low < self.high and self.over < self.wanted_over:
+                    if self.low < self.high and self.over < self.larger_count:
                         exact.append(member)
                 else:
                     turn += 1
@@ -163,7 +163,7 @@ class _Filling:
             if self._give(partition, member) == self.high:
                 del exact[place]
                 self.over += 1
-                if self.over == self.wanted_over:
+                if self.over == self.larger_count:
                     exact.clear()
         return rest
 

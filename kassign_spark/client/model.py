@@ -9,7 +9,7 @@ from kassign_spark.client.claim_rules import believe
 from kassign_spark.client.constrained import assign_constrained
 from kassign_spark.client.eager_rules import predict_eager
 from kassign_spark.client.general import assign_general
-from kassign_spark.client.given_back import with_given_back
+from kassign_spark.client.giving_back import give_back
 from kassign_spark.client.group_state import (
     DRAWN,
     INEXACT,
@@ -139,7 +139,7 @@ def _sticky_of_another(state: GroupState) -> Outcome:
         return _answer_by_lot(existing, lay_out(existing), had_claims=had_claims)
     outcome = _follow_older(existing, had_claims=had_claims)
     is_answered = state.client == LIBRDKAFKA and outcome.verdict in (OK, INEXACT)
-    return with_given_back(state, outcome) if is_answered else outcome
+    return give_back(state, outcome) if is_answered else outcome
 
 
 def _answer_by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outcome:

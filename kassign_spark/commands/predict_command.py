@@ -34,7 +34,7 @@ from kassign_spark.schemas import GROUP_KEY, VERDICTS
 from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import read_snapshot
 
-_SAID = {
+_VERDICT_WORDS = {
     OK: "answered exactly",
     INEXACT: "maybe otherwise",
     THROWS: "throwing",
@@ -49,7 +49,7 @@ _ALWAYS_SHOWN = (OK, INEXACT, THROWS, NEVER_ENDS)
 
 DOCUMENT = record(
     "snapshot string, output string?, group_count int, groups_not_shown int",
-    ", ".join(f"{verdict}_count int" for verdict in _SAID) + ", noted_count int",
+    ", ".join(f"{verdict}_count int" for verdict in _VERDICT_WORDS) + ", noted_count int",
     groups=rows(VERDICTS),
 )
 ABOUT = About(
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> Outcome:
         assignment, verdict_rows = predict(
             *snapshot, target=snapshot.target, assignor=args.assignor, leader=args.leader
         )
-        counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _SAID}
+        counts = {verdict: F.count_if(F.col("verdict") == verdict) for verdict in _VERDICT_WORDS}
         is_noted = (F.col("verdict") == OK) & F.col("detail").isNotNull()
         verdicts, totals = materialize(verdict_rows, {**counts, "noted": F.count_if(is_noted)})
         noted = totals.pop("noted")
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> Outcome:
     facts = {
         **named_arguments(args, "snapshot", "output"),
         "group_count": sum(totals.values()),
-        **{f"{verdict}_count": totals[verdict] for verdict in _SAID},
+        **{f"{verdict}_count": totals[verdict] for verdict in _VERDICT_WORDS},
         "noted_count": noted,
         "groups_not_shown": sum(totals.values()) - totals[OK] + noted - len(odd),
         "groups": odd,
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> Outcome:
 def _lines(facts: Facts) -> list[str]:
     counts = (
         f"{facts[f'{verdict}_count']:,} {words}"
-        for verdict, words in _SAID.items()
+        for verdict, words in _VERDICT_WORDS.items()
         if verdict in _ALWAYS_SHOWN or facts[f"{verdict}_count"]
     )
     noted = facts["noted_count"]

@@ -12,7 +12,7 @@ from kassign_spark.commands.parser import About, Parser
 from kassign_spark.display import lay_out_first_rows, plural, printable, written
 from kassign_spark.schemas import GROUP_KEY, WEIGHTS
 from kassign_spark.spark.iteration import materialize
-from kassign_spark.tables.snapshots import read_given_table, read_snapshot
+from kassign_spark.tables.snapshots import read_named_table, read_snapshot
 from kassign_spark.validation.validate import validate
 
 _ORDER = ["problem", *GROUP_KEY, "member_id", "topic", "partition", "detail"]
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Run the command."""
     with session_reading(args, f"validating {args.snapshot}", args.snapshot) as spark:
         snapshot = read_snapshot(args.snapshot, spark)
-        weights = None if args.weights is None else read_given_table(spark, args.weights, WEIGHTS)
+        weights = None if args.weights is None else read_named_table(spark, args.weights, WEIGHTS)
         problem_rows = validate(*snapshot, assignors=ASSIGNORS, weights=weights)
         problems, totals = materialize(problem_rows, {"count": F.count(F.lit(1))})
         write_tables(spark, args, problems=problems)

@@ -16,7 +16,7 @@ from kassign_spark.errors import InputError
 from kassign_spark.plans.offset_weights import partition_weights
 from kassign_spark.schemas import OFFSETS, WEIGHTS
 from kassign_spark.spark.iteration import materialize
-from kassign_spark.tables.snapshots import has_table, read_given_table, read_table
+from kassign_spark.tables.snapshots import has_table, read_named_table, read_table
 from kassign_spark.validation.unused_weights import unused_weights
 
 LAG, RATE = "lag", "rate"
@@ -96,7 +96,7 @@ def read_weights(
     if args.weights not in (LAG, RATE):
         if args.before is not None:
             raise InputError("--before is for --weights rate: a table of weights needs no other")
-        return read_given_table(spark, args.weights, WEIGHTS)
+        return read_named_table(spark, args.weights, WEIGHTS)
     offsets = _offsets(spark, snapshot or args.snapshot)
     if args.weights == LAG:
         if args.before is not None:

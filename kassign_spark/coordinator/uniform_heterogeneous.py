@@ -37,12 +37,12 @@ class Dealt(NamedTuple):
 
     Attributes:
         owner: for each partition of the layout a position in ``member_ids``, or ``NOBODY``.
-        given_at: when it was given to that one, counted over all; 0 for those that stay.
+        assigned_at: when it was given to that one, counted over all; 0 for those that stay.
         peaks: of the tables.
     """
 
     owner: Ints
-    given_at: Ints
+    assigned_at: Ints
     peaks: Peaks
 
 
@@ -70,16 +70,16 @@ def assign_differing(
         key=lambda t: (-(sizes[t] / len(topics[t])), len(topics[t]), topic_id_bits(topic_ids[t])),
     )
     subscribers = {topic: topics[topic].tolist() for topic in sorted_topics}
-    given_at, clock = np.zeros_like(owner), count(1)
+    assigned_at, clock = np.zeros_like(owner), count(1)
     parts: dict[int, _Part] = {}
     for topic in sorted_topics:
         of_topic = slice(layout.starts[topic], layout.starts[topic + 1])
-        part = parts[topic] = _Part(owner[of_topic], given_at[of_topic])
+        part = parts[topic] = _Part(owner[of_topic], assigned_at[of_topic])
         free = np.flatnonzero(part.owner == NOBODY)
         if len(free):
             ends = _Ends(subscribers[topic], loads)
             part.owner[free] = [ends.give_to_lowest() for _ in range(len(free))]
-            part.given_at[free] = [next(clock) for _ in range(len(free))]
+            part.assigned_at[free] = [next(clock) for _ in range(len(free))]
     shared = [topic for topic in sorted_topics if len(subscribers[topic]) > 1]
     levelling = _Levelling(subscribers, parts, loads, clock, _topics_of(owner, layout, len(order)))
     levelling.level(shared)
@@ -89,14 +89,14 @@ def assign_differing(
         {(order[m], topic): most for (m, topic), most in levelling.most_numbers.items()},
         {order[m]: most for m, most in levelling.most_topics.items()},
     )
-    return Dealt(owner, given_at, peaks)
+    return Dealt(owner, assigned_at, peaks)
 
 
 class _Part(NamedTuple):
     """One topic's partitions: views of the result of ``assign_differing``."""
 
     owner: Ints
-    given_at: Ints
+    assigned_at: Ints
 
 
 def _select_subscribed(state: ConsumerGroupState, layout: Layout) -> Ints:
@@ -179,7 +179,7 @@ class _Levelling:
             self._take(topic, high, sizes)
             sizes[low] = sizes.get(low, 0) + 1
             self.topics[low] += sizes[low] == 1
-            part.owner[number], part.given_at[number] = low, next(self.clock)
+            part.owner[number], part.assigned_at[number] = low, next(self.clock)
             loads[high] -= 1
             loads[low] += 1
             is_changed = True

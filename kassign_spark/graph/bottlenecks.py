@@ -81,7 +81,7 @@ def bottlenecks_arrow(table: pa.Table) -> list[pa.Table]:
     partitions = Segments(batch.topic_group, batch.group_count).sum(batch.size)
     even_max = -(-partitions // np.maximum(member_count, 1))
     topics = batch.topic_names.take(pa.array(batch.topic_name[proven.topics.item] - 1))
-    found_rows = pa.table(
+    rows_of_groups = pa.table(
         {
             **group_columns(batch, proven.group),
             "kind": pa.array(KINDS).take(pa.array(proven.kind)),
@@ -97,7 +97,7 @@ def bottlenecks_arrow(table: pa.Table) -> list[pa.Table]:
             "even_max": pa.array(even_max[proven.group]),
         }
     )
-    return [found_rows]
+    return [rows_of_groups]
 
 
 def _or_null(numbers: Longs, data_type: type[np.signedinteger]) -> pa.Array:

@@ -33,7 +33,7 @@ class Paths:
     """
 
     def __init__(self) -> None:
-        self._said: list[tuple[DataFrame, str]] = []
+        self._groups_by_path: list[tuple[DataFrame, str]] = []
         self.rounds: Counter[str] = Counter()
         self.misled: DataFrame | None = None
         self.has_hidden_topics = False
@@ -41,7 +41,7 @@ class Paths:
 
     def note(self, groups: DataFrame, path: str) -> None:
         """Record the engine of all these groups: one row per group, with ``GROUP_KEY``."""
-        self._said.append((groups.select(*GROUP_KEY), path))
+        self._groups_by_path.append((groups.select(*GROUP_KEY), path))
 
     def without_patterns(self, members: DataFrame) -> DataFrame:
         """Drop the column of patterns where no member has one: nothing has to resolve it again.
@@ -53,10 +53,10 @@ class Paths:
 
     def only(self) -> str | None:
         """Return the path of all groups; None where it is not the same."""
-        paths = {path for _, path in self._said}
+        paths = {path for _, path in self._groups_by_path}
         return paths.pop() if len(paths) == 1 else None
 
     def frame(self) -> DataFrame | None:
         """Return all groups: cluster_id, group_id and path strings; None: none was noted."""
-        frames = (groups.withColumn("path", F.lit(path)) for groups, path in self._said)
-        return union_by_name(frames) if self._said else None
+        frames = (groups.withColumn("path", F.lit(path)) for groups, path in self._groups_by_path)
+        return union_by_name(frames) if self._groups_by_path else None

@@ -129,16 +129,16 @@ def explain_generations(decoded: DecodedTables, sizes: pa.Table | None) -> pa.Ta
     detail: list[str | None] = [None] * count
     is_other = np.ones(count, bool)
     is_readable = ~generations.is_unreadable & ~generations.is_too_large
-    by_given = is_readable & generations.is_sized
+    has_all_sizes = is_readable & generations.is_sized
     for groups, size, reason in (
-        (by_given, generations.size, None),
+        (has_all_sizes, generations.size, None),
         (is_readable, generations.own, AS_ASSIGNED),
     ):
         for group, assignor, differs in _ask(generations, groups & is_other, size):
             explained_by[group] = assignor
             is_other[group] = assignor != generations.assignors[group]
             # What the second asking says counts only where it explains more.
-            if not (reason and by_given[group] and is_other[group]):
+            if not (reason and has_all_sizes[group] and is_other[group]):
                 detail[group] = "; ".join(filter(None, (differs, reason))) or None
     unknown = np.array([name not in KAFKAS for name in generations.assignors], bool)
     for groups, sentence in (

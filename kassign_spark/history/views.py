@@ -154,8 +154,8 @@ def _subscriptions(lists: pa.ListArray, topic: Names, regex: Longs) -> tuple[Lon
     lengths = pc.fill_null(lists.value_lengths(), 0)
     start = starts(np.asarray(lengths, np.int64))
     numbers = topic.code.astype("<i4")
-    as_said = _encode_lists(numbers, start)
-    first = np.unique(as_said, return_index=True)[1]
+    as_sent = _encode_lists(numbers, start)
+    first = np.unique(as_sent, return_index=True)[1]
     count = np.diff(start)[first]
     row = np.repeat(np.arange(len(first)), count)
     topics = numbers[ranges(start[:-1][first], count)]
@@ -167,7 +167,7 @@ def _subscriptions(lists: pa.ListArray, topic: Names, regex: Longs) -> tuple[Lon
     code = _encode_lists(topics, begin)
     of_code = np.unique(code, return_index=True)[1]
     shown = pa.ListArray.from_arrays(pa.array(begin.astype(np.int32)), pa.array(topics.astype(int)))
-    return key(code[as_said], regex), shown.take(pa.array(of_code))
+    return key(code[as_sent], regex), shown.take(pa.array(of_code))
 
 
 def _encode_lists(numbers: npt.NDArray[np.int32], start: Longs) -> Longs:

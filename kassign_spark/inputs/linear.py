@@ -86,10 +86,10 @@ def matching(pattern: str, names: pa.StringArray) -> pa.StringArray | None:
     parts = _regular_parts(pattern)
     if parts is None:
         return None
-    for is_wanted, regex in parts:
+    for is_positive, regex in parts:
         matches = re2j.matching(regex, names)
         names = (
-            matches if is_wanted else names.filter(pc.invert(pc.is_in(names, value_set=matches)))
+            matches if is_positive else names.filter(pc.invert(pc.is_in(names, value_set=matches)))
         )
     return names
 

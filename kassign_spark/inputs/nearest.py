@@ -10,7 +10,7 @@ from kassign_spark.errors import InputError
 _SHOWN = 3
 
 
-def refuse_unknown(names: DataFrame, given_names: Sequence[str], *, noun: str) -> None:
+def refuse_unknown(names: DataFrame, sought_names: Sequence[str], *, noun: str) -> None:
     """Refuse a name that is not in a table; runs a job, and another one where some is not.
 
     ``names`` has name string, any number of times each.
@@ -18,7 +18,7 @@ def refuse_unknown(names: DataFrame, given_names: Sequence[str], *, noun: str) -
     Raises:
         InputError: it names the first one that does not exist, and the nearest that are.
     """
-    distinct = sorted(set(given_names))
+    distinct = sorted(set(sought_names))
     existing = names.where(F.col("name").isin(distinct)).distinct().limit(len(distinct)).collect()
     unknown = sorted(set(distinct) - {row.name for row in existing})
     if not unknown:

@@ -135,19 +135,19 @@ def _missing(rows: TaskTable, member_keys: Longs, partition: Longs, size: Longs)
     topics = rows.rows_of(SUBSCRIBED)
     topics = topics[(size[topics] > 0) & (rows.topic[topics] > 0)]
     topics = topics[np.unique(_topic_key(rows, topics), return_index=True)[1]]
-    wanted_keys = _topic_key(rows, topics)
+    topic_keys = _topic_key(rows, topics)
     assigned = rows.rows_of(ASSIGNED)
     assigned = assigned[rows.slot[assigned] >= 0]
     distinct = assigned[np.unique(rows.slot[assigned], return_index=True)[1]]
-    topic_place = find(wanted_keys, _topic_key(rows, distinct))
+    topic_place = find(topic_keys, _topic_key(rows, distinct))
     assigned_count = np.bincount(topic_place[topic_place >= 0], minlength=len(topics))
     topics = topics[assigned_count < size[topics]]
-    wanted_keys = _topic_key(rows, topics)
+    topic_keys = _topic_key(rows, topics)
     owned = rows.rows_of(OWNED)
     owned = owned[(rows.slot[owned] >= 0) & (member_places(rows, member_keys, owned) >= 0)]
     partitions = np.concatenate([assigned, owned])
     partitions = partitions[np.unique(rows.slot[partitions], return_index=True)[1]]
-    topic_place = find(wanted_keys, _topic_key(rows, partitions))
+    topic_place = find(topic_keys, _topic_key(rows, partitions))
     inside = (topic_place >= 0) & (partition[partitions] >= 0)
     inside &= partition[partitions] < np.append(size[topics], 0)[topic_place]
     # Before the first, between neighbours and behind the last: with a border below and above each

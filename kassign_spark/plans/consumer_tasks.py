@@ -161,11 +161,13 @@ def _steps(group: ConsumerGroup, outcome: TargetOutcome) -> pa.StructArray:
     np.maximum.at(sizes, owned_topics, group.owned_partitions + 1)
     firsts = np.concatenate(([0], np.cumsum(sizes)))
     assigned = np.flatnonzero(outcome.owner >= 0)
-    given_topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[assigned]
+    assigned_topics = np.repeat(np.arange(len(state.topics)), np.diff(starts))[assigned]
     is_away = group.generations == _AWAY
     followed = reconcile(
         Pairs(group.owned_members, firsts[owned_topics] + group.owned_partitions),
-        Pairs(outcome.owner[assigned], firsts[given_topics] + assigned - starts[given_topics]),
+        Pairs(
+            outcome.owner[assigned], firsts[assigned_topics] + assigned - starts[assigned_topics]
+        ),
         is_away,
     )
     return _rows_of(followed, state.member_ids, names, firsts)

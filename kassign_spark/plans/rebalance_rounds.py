@@ -116,14 +116,14 @@ class _Rounds:
 
     def eager(self, claims_of_members: Claims, reported: Claims, groups: Flags) -> None:
         """Follow the one round of some groups, in which all give up everything."""
-        given_up = reported.where(groups[reported.group])
+        released = reported.where(groups[reported.group])
         forgetful = groups & (self.assignor == COOPERATIVE_STICKY)
         claims = claims_of_members.where(~forgetful[claims_of_members.group])
         target, _ = self._target(claims, self.batch.generation, groups)
         slots = np.flatnonzero(groups[self.batch.slot_group])
         self.owner[slots] = target[slots]
         self.parts += [
-            steps_of_claims(given_up, 1, REVOKED),
+            steps_of_claims(released, 1, REVOKED),
             steps_of_slots(self.batch, slots, target[slots], 1, ASSIGNED),
         ]
 

@@ -143,8 +143,8 @@ def _with_share(partitions: DataFrame, shares: DataFrame | None) -> DataFrame:
     if shares is None:
         return partitions.withColumnRenamed("even_share", "share")
     share_rows = conform(shares, SHARES)
-    topics = share_rows.select(CLUSTER_ID, "topic").distinct().withColumn("is_given", F.lit(True))
-    share = F.when(F.col("is_given"), F.coalesce("share", F.lit(0.0))).otherwise(
+    topics = share_rows.select(CLUSTER_ID, "topic").distinct().withColumn("has_shares", F.lit(True))
+    share = F.when(F.col("has_shares"), F.coalesce("share", F.lit(0.0))).otherwise(
         F.col("even_share")
     )
     return (

@@ -58,20 +58,20 @@ def collect_details(
     """
     if not names:
         return Details({}, {}, {})
-    is_wanted = is_group_of(names)
+    is_shown = is_group_of(names)
     mean = F.avg("after").over(Window.partitionBy(*GROUP_KEY))
-    far = loads.where(is_wanted).withColumn("distance", F.abs(F.col("after") - mean))
+    far = loads.where(is_shown).withColumn("distance", F.abs(F.col("after") - mean))
     farthest: Order = [F.col("distance").desc(), F.col("after").desc(), "member_id"]
     members = _collect_groups(_first(far, farthest, MAX_MEMBERS))
     for rows in members.values():
         rows.sort(key=lambda row: (-row["after"], -(row["before"] or 0), row["member_id"]))
     moves: dict[GroupName, Rows] = {}
     if owned is not None:
-        before = conform(owned, OWNED).where(is_wanted)
-        after = conform(final, ASSIGNMENT).where(is_wanted)
+        before = conform(owned, OWNED).where(is_shown)
+        after = conform(final, ASSIGNMENT).where(is_shown)
         moves = _collect_groups(_moves(before, after))
     order: Order = ["kind", "member_id", "topic", "partition", "detail"]
-    first = _first(problems.where(is_wanted), order, MAX_PROBLEMS)
+    first = _first(problems.where(is_shown), order, MAX_PROBLEMS)
     return Details(members, moves, _collect_groups(first))
 
 

@@ -57,10 +57,10 @@ def collect_why(eligible: Eligible, names: Sequence[GroupName]) -> dict[GroupNam
     """
     if not names:
         return {}
-    is_wanted = is_group_of(names)
+    is_shown = is_group_of(names)
     uneven = eligible._replace(
-        members=eligible.members.where(is_wanted),
-        owned=None if eligible.owned is None else eligible.owned.where(is_wanted),
+        members=eligible.members.where(is_shown),
+        owned=None if eligible.owned is None else eligible.owned.where(is_shown),
         has_racks=False,
     )
     tasks = min(eligible.tasks, cores(eligible.members.sparkSession))

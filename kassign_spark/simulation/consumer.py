@@ -41,7 +41,7 @@ def happen(
         and the rows of its rounds; None where the next stage reports it.
     """
     acts = acts_of(group, event, changed)
-    fresh = draws_id(event, changed) if acts.is_told else []
+    fresh = draws_id(event, changed) if acts.is_reported else []
     if fresh and len(group.timelines) == 1 and group.partition_count() <= MOST_DRAWN:
         group.timelines += [group.timelines[0].copy(salt) for salt in range(1, DRAWS + 1)]
     group.drawn.update(fresh)
@@ -57,12 +57,12 @@ def happen(
             timeline.before = dict(timeline.owned)
         runs.append(_run(group, timeline, acts, rest))
     rises, outcome, in_own = runs[0]
-    group.pending = set() if acts.is_told else _pending(acts, event, changed)
+    group.pending = set() if acts.is_reported else _pending(acts, event, changed)
     group.members = [
         after if after.is_away else replace(after, generation=last.life.group_epoch)
         for after in (change.after for change in changed)
     ]
-    if not acts.is_told:
+    if not acts.is_reported:
         return None
     steps, rounds = _steps(last, naming, acts, is_computed=outcome is not None)
     interval = value(group, event, "heartbeat_interval_ms")
@@ -167,7 +167,7 @@ def _run(
     life, outcome, rises = timeline.life, None, False
     for act in acts.acts:
         rises |= act(timeline)
-    if not acts.is_told:
+    if not acts.is_reported:
         return rises, None, False
     in_own = rises and acts.own is not None and rest == 0
     if life.group_epoch > life.assignment_epoch and life.members:

@@ -28,7 +28,7 @@ class Acts:
         reason: why the epoch rises, or not.
         noticed_ms: the longest until it does, or would.
         own: the member in whose own heartbeat the target can be computed.
-        is_told: False for an act that the next stage reports.
+        is_reported: False for an act that the next stage reports.
         is_lost: what a member has is lost, not revoked.
     """
 
@@ -36,7 +36,7 @@ class Acts:
     reason: str
     noticed_ms: int = 0
     own: str | None = None
-    is_told: bool = True
+    is_reported: bool = True
     is_lost: bool = False
 
 
@@ -179,7 +179,9 @@ def _decide_restart(group: Group, event: Event, change: MemberChange) -> Acts:
     is_back = event["stage"] == 2
     keeps = member.instance is not None and stop in ("close", "remain_in_group")
     if keeps and downtime < session:
-        return _decide_take_over(group, event, change) if is_back else Acts([], "", is_told=False)
+        return (
+            _decide_take_over(group, event, change) if is_back else Acts([], "", is_reported=False)
+        )
     if is_back:
         reason = "the member joins again, as a new one"
         if change.after.member_id in group.pending:
@@ -206,7 +208,7 @@ def _decide_restart(group: Group, event: Event, change: MemberChange) -> Acts:
         )
         return Acts(acts, f"{reason}the session timeout", session)
     if is_free(group, event):
-        return Acts(acts, "", is_told=False)
+        return Acts(acts, "", is_reported=False)
     return Acts(acts, "a member leaves to restart, and others get what it had")
 
 

@@ -61,13 +61,13 @@ class Decision:
 
     Attributes:
         cause: whether there is a rebalance, and why.
-        is_told: False for the first stage of a restart that nobody notices.
+        is_reported: False for the first stage of a restart that nobody notices.
         refused: the member may not join.
         chosen: the assignor and protocol from now on.
     """
 
     cause: RebalanceCause
-    is_told: bool
+    is_reported: bool
     refused: bool
     chosen: Choice
 
@@ -99,7 +99,7 @@ def decide(event: Event, changed: list[MemberChange], lost: bool) -> Decision:
     went = any(change.goes for change in changed)
     return Decision(
         cause,
-        is_told=went or not is_restart(event) or event["stage"] == 2,
+        is_reported=went or not is_restart(event) or event["stage"] == 2,
         refused=refused,
         chosen=had if refused or has.assignor is None else has,
     )

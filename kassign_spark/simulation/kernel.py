@@ -118,9 +118,9 @@ def _take(
             step.tell(*happened)
         return
     decision = decide(event, changed, _lost(group, changed, naming))
-    given_up = _carry(group, event, changed, decision, naming)
+    released = _carry(group, event, changed, decision, naming)
     rebalance, chosen = decision.cause.rebalance, decision.chosen
-    if not decision.is_told:
+    if not decision.is_reported:
         if rebalance:
             # Nobody notices, but those who stay come to be of one generation all the same.
             group.next_generation()
@@ -134,7 +134,7 @@ def _take(
         "noticed_within_ms": decision.cause.noticed_within_ms,
         "joined_within_ms": event["max_poll_interval_ms"] if rebalance else None,
     }
-    step.tell(row, given_up)
+    step.tell(row, released)
     if rebalance and not group.here():
         group.owned = NOTHING
     elif rebalance and (problem := _too_large(group)) is not None:
@@ -249,12 +249,10 @@ def _note_misled(
     """
     assignor = _assignors(following)
     # Under the eager protocol `cooperative-sticky` does not know what members owned.
-    is_told_topics = np.array([acting.chosen.protocol != EAGER for acting in following]) | (
+    sends_claims = np.array([acting.chosen.protocol != EAGER for acting in following]) | (
         assignor == STICKY
     )
-    misled = misled_groups(
-        batch, claims, batch.generation, np.where(is_told_topics, assignor, RANGE)
-    )
+    misled = misled_groups(batch, claims, batch.generation, np.where(sends_claims, assignor, RANGE))
     answered = []
     for number, acting in enumerate(following):
         verdict, detail = misled.get(number, (None, None))

@@ -32,7 +32,7 @@ from kassign_spark.simulation.simulated_rows import HAPPENED, OF_ROUNDS
 from kassign_spark.simulation.timeouts import Timeouts
 from kassign_spark.spark.iteration import materialize
 
-_TOLD_ONCE = [name for name in RESULTS["simulate"] if name not in OF_ROUNDS]
+_EVENT_COLUMNS = [name for name in RESULTS["simulate"] if name not in OF_ROUNDS]
 
 
 def simulate(
@@ -134,7 +134,7 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
     has_clusters = has_cluster_id(simulated)
     cluster = F.coalesce(CLUSTER_ID, F.lit("")) if has_clusters else F.lit("")
     key = [*GROUP_KEY, "event", "stage"]
-    told_once = [CLUSTER_ID, *_TOLD_ONCE, "rounds"]
+    event_columns = [CLUSTER_ID, *_EVENT_COLUMNS, "rounds"]
     last = f"coalesce(max(round) over (partition by {', '.join(key)}), 0) as rounds"
     had = "round = 0 or (round = 1 and action in ('retained', 'revoked'))"
     holds = "round = rounds and action in ('retained', 'assigned')"
@@ -157,9 +157,9 @@ def summarize_events(simulated: DataFrame) -> DataFrame:
     )
     steps = simulated.withColumn(CLUSTER_ID, cluster).selectExpr("*", last)
     summed = (
-        steps.groupBy(*told_once, "topic", "partition")
+        steps.groupBy(*event_columns, "topic", "partition")
         .agg(*map(F.expr, by_partition))
-        .groupBy(*told_once)
+        .groupBy(*event_columns)
         .agg(*map(F.expr, by_event))
     )
     return to_result(summed, "summarize_events", has_cluster_id=has_clusters)

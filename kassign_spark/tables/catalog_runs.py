@@ -94,7 +94,7 @@ def read(spark: SparkSession, text: str, name: str) -> DataFrame:
         return frame.where(is_of_run).select(*columns)
 
 
-def read_given(spark: SparkSession, text: str, name: str) -> DataFrame:
+def read_named(spark: SparkSession, text: str, name: str) -> DataFrame:
     """Read a table that a place names itself, or else the table ``name`` of the place."""
     place = CatalogPath.of(text)
     with raised_as(InputError, f"{text}: cannot be read"):

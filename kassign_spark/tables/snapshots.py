@@ -189,13 +189,13 @@ def read_table(spark: SparkSession, folder: str, table: Table) -> DataFrame:
     return folder_reading.read(spark, folder, table)
 
 
-def read_given_table(spark: SparkSession, path: str, table: Table) -> DataFrame:
+def read_named_table(spark: SparkSession, path: str, table: Table) -> DataFrame:
     """Read a table that somebody names: a folder that has it, or itself by its ending.
 
     Such as ``weights.csv`` or ``table:CATALOG.SCHEMA.TABLE``, or where ``read_table`` finds it.
     """
     if is_catalog_path(path):
-        return catalog_runs.read_given(spark, path, table.name)
+        return catalog_runs.read_named(spark, path, table.name)
     folder = folder_reading.read_file_of(spark, path, table)
     return read_table(spark, path, table) if folder is None else folder
 

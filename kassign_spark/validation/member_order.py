@@ -66,7 +66,7 @@ def crowded_groups(
     Ordinary member ids do not meet like that.
 
     Args:
-        table: the columns that ``tasks.found_arrow`` takes.
+        table: the columns that ``tasks.problems_arrow`` takes.
         rows: the same, read.
         members: the rows of members.
         codes: ``hash_codes``.
@@ -147,7 +147,7 @@ def unknown_orders(
     later). Racks are not looked at: they can take a member out of that competition.
 
     Args:
-        table: the columns that ``tasks.found_arrow`` takes.
+        table: the columns that ``tasks.problems_arrow`` takes.
         rows: the same, read.
         members: the rows of members.
         codes: ``hash_codes``.

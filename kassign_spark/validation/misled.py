@@ -27,7 +27,7 @@ def misled_in_task(
     """Find groups whose members claim what does not exist, and whose client is misled by that.
 
     Args:
-        table: the columns that ``tasks.found_arrow`` takes.
+        table: the columns that ``tasks.problems_arrow`` takes.
         rows: the same, read.
         owned: the rows of claims of members that are in their group.
 

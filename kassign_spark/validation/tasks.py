@@ -34,7 +34,7 @@ from kassign_spark.schemas import CLUSTER_ID
 from kassign_spark.validation.member_order import crowded_groups, hash_codes, unknown_orders
 from kassign_spark.validation.misled import is_sticky, misled_in_task
 
-FOUND = (
+GROUP_PROBLEMS = (
     "cluster_id string, group_id string, problem string, member_id string, topic string, "
     "partition bigint, number bigint, text string, texts array<string>, numbers array<bigint>"
 )
@@ -65,8 +65,8 @@ _OF_MEMBERS = {
 """``racks`` are the replicas' of a topic, as JSON."""
 
 
-def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
-    """Look at whole groups of conforming tables, many groups in each task: ``FOUND``; lazy."""
+def problems_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
+    """Look at whole groups of conforming tables, many in each task; lazy: ``GROUP_PROBLEMS``."""
     about_topics = rows(subscriptions(inputs.members), SUBSCRIBED, **_OF_MEMBERS)
     if inputs.owned is not None:
         about_topics = about_topics.unionByName(rows(inputs.owned, OWNED, **_OF_MEMBERS))
@@ -74,7 +74,9 @@ def found_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
         _sizes(inputs.topics), on=[CLUSTER_ID, "topic"], how="left"
     )
     members = rows(inputs.members.withColumn("texts", F.col("topics")), MEMBER, **_OF_MEMBERS)
-    return run_in_tasks(members.unionByName(sized), one_piece(found_arrow), FOUND, tasks)
+    return run_in_tasks(
+        members.unionByName(sized), one_piece(problems_arrow), GROUP_PROBLEMS, tasks
+    )
 
 
 def _sizes(topics: DataFrame) -> DataFrame:
@@ -86,8 +88,8 @@ def _sizes(topics: DataFrame) -> DataFrame:
     )
 
 
-def found_arrow(table: pa.Table) -> pa.Table:
-    """Find what is odd: columns of ``task_rows.rows`` and ``_OF_MEMBERS`` in, ``FOUND`` out."""
+def problems_arrow(table: pa.Table) -> pa.Table:
+    """Find problems: ``task_rows.rows`` and ``_OF_MEMBERS`` in, ``GROUP_PROBLEMS`` out."""
     rows = read(table)
     members, owned = rows.rows_of(MEMBER), rows.rows_of(OWNED)
     member_keys, first = np.unique(
@@ -118,9 +120,9 @@ def found_arrow(table: pa.Table) -> pa.Table:
 
 
 def _table(rows: TaskTable, problem: str, places: Longs, **about: pa.Array) -> pa.Table:
-    """Return rows of ``FOUND``; columns that are not given are null."""
+    """Return rows of ``GROUP_PROBLEMS``; columns that are not given are null."""
     columns = rows.group_columns(places) | {"problem": pa.repeat(problem, len(places))} | about
-    return with_nulls(FOUND, columns)
+    return with_nulls(GROUP_PROBLEMS, columns)
 
 
 def _ids(rows: TaskTable, places: Longs) -> pa.Array:

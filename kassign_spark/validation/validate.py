@@ -34,7 +34,7 @@ from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.spark.sessions import cores
 from kassign_spark.validation.member_order import describe_crowded, describe_order
-from kassign_spark.validation.tasks import found_in_tasks
+from kassign_spark.validation.tasks import problems_in_tasks
 from kassign_spark.validation.unused_weights import find_unused
 
 _LEFT_OUT = {
@@ -106,7 +106,7 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> 
         conflict_check(inputs.members),
         _repetition_check(inputs.members),
         _pattern_check(inputs.members),
-        _check_in_tasks(found_in_tasks(inputs, tasks), assignors),
+        _check_in_tasks(problems_in_tasks(inputs, tasks), assignors),
     ]
     if assignors is not None:
         checks.append(vote_check(inputs.members))

@@ -27,7 +27,7 @@ from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, table_of
 from kassign_spark.settings.client_settings import refused_as_consumer
 from kassign_spark.spark.iteration import materialize
-from kassign_spark.whatif.migrate_kernel import CLIENT, MIGRATED, ORDER, SAID, migrate_arrow
+from kassign_spark.whatif.migrate_kernel import CLIENT, DECLARED, MIGRATED, ORDER, migrate_arrow
 from kassign_spark.whatif.migration_rules import (
     CLASSIC,
     CONSUMER,
@@ -119,8 +119,8 @@ def migrate(
     target_assignor = _choose_assignor(to, assignor, policy, max_size)
     check_same_clusters([(MEMBERS, members), (RESTARTS, order)])
     inputs = conform_inputs(members, topics, owned)
-    is_wanted = is_consumer_group() if to == CLASSIC else ~is_consumer_group()
-    candidates = inputs._replace(members=inputs.members.where(is_wanted))
+    is_of_old_type = is_consumer_group() if to == CLASSIC else ~is_consumer_group()
+    candidates = inputs._replace(members=inputs.members.where(is_of_old_type))
     candidate_members = candidates.members
     if to == CLASSIC and candidates.has_regexes:
         candidates = candidates._replace(
@@ -167,10 +167,10 @@ def _choose_assignor(to: str, assignor: str | None, policy: str, max_size: int) 
 
 
 def _stated_patterns(members: DataFrame) -> DataFrame:
-    """Return rows of kind SAID, of members with a pattern or a regex."""
+    """Return rows of kind DECLARED, of members with a pattern or a regex."""
     stated = members.where("topics_pattern IS NOT NULL OR topics_regex IS NOT NULL")
     texts = "to_json(array(topics_pattern, finding, topics_regex))"
-    return rows(with_pattern_findings(stated), SAID, texts=texts)
+    return rows(with_pattern_findings(stated), DECLARED, texts=texts)
 
 
 def with_pattern_findings(members: DataFrame) -> DataFrame:

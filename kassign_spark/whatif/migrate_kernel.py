@@ -38,10 +38,10 @@ from kassign_spark.whatif.migration_walks import (
 )
 from kassign_spark.whatif.outcome import crossing_now
 
-SAID, ORDER, CLIENT = range(30, 33)
+DECLARED, ORDER, CLIENT = range(30, 33)
 """Kinds of rows beside those of ``rows.fold``.
 
-SAID: member_id, texts: a list of its pattern, what RE2/J makes of that, its regex;
+DECLARED: member_id, texts: a list of its pattern, what RE2/J makes of that, its regex;
 ORDER: member_id, number: its place among the restarts;
 CLIENT: texts: what is wrong with a client of the group.
 """
@@ -111,12 +111,12 @@ def _read_beside(table: pa.Table) -> defaultdict[tuple[str, str], _Beside]:
     """Read the rows of the kinds of this module, by cluster and group."""
     beside: defaultdict[tuple[str, str], _Beside] = defaultdict(_Beside)
     columns = ("kind", "cluster_id", "group_id", "member_id", "number", "texts")
-    kinds = pa.array([SAID, ORDER, CLIENT], pa.int8())
+    kinds = pa.array([DECLARED, ORDER, CLIENT], pa.int8())
     rows = table.select(columns).filter(pc.is_in(table["kind"], kinds))
     for kind, cluster, group, member, number, texts in zip(
         *(rows[name].to_pylist() for name in columns), strict=True
     ):
-        if kind == SAID:
+        if kind == DECLARED:
             beside[cluster, group].patterns[member] = json.loads(texts)
         elif kind == ORDER:
             beside[cluster, group].places[member] = number

@@ -22,7 +22,7 @@ from kassign_spark.log.log_schemas import (
 )
 from kassign_spark.plans.by_weight import TRADEOFF, WEIGHT_VERDICTS
 from kassign_spark.plans.offset_weights import PARTITION_WEIGHTS
-from kassign_spark.results import AS_GIVEN, RESULTS
+from kassign_spark.results import AS_IN_THE_INPUT, RESULTS
 from kassign_spark.schemas import ASSIGNMENT, CLUSTER_ID, MEMBERS, VERDICTS, Table
 
 PAGE = Path(__file__).parents[2] / "docs" / "columns.md"
@@ -73,7 +73,8 @@ def section() -> str:
     lines = [_HEAD, "|---|---|\n"]
     for name, of in columns().items():
         listed = ", ".join(
-            f"{column} {'as given' if kind == AS_GIVEN else kind}" for column, kind in of.items()
+            f"{column} {'as given' if kind == AS_IN_THE_INPUT else kind}"
+            for column, kind in of.items()
         )
         safe = listed.replace("<", "&lt;").replace(">", "&gt;")
         lines.append(f"| `{name}` | {safe} |\n")

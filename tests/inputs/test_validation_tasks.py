@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from kassign_spark.groups.task_rows import MEMBER, OWNED, SUBSCRIBED
-from kassign_spark.validation.tasks import found_arrow
+from kassign_spark.validation.tasks import problems_arrow
 from tests.task_rows import MEASURED, as_table
 
 SEED = 31
@@ -78,7 +78,7 @@ def _about(topic: str | None) -> Row:
 
 
 def _found(rows: list[Row]) -> list[Row]:
-    result: list[Row] = found_arrow(as_table(rows, _SCHEMA)).to_pylist()
+    result: list[Row] = problems_arrow(as_table(rows, _SCHEMA)).to_pylist()
     return result
 
 

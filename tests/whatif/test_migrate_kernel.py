@@ -13,7 +13,7 @@ from kassign_spark.coordinator.migration import MixedGroup
 from kassign_spark.coordinator.target_state import ConsumerGroupState
 from kassign_spark.groups.read import CLAIM, MEMBER, SUBSCRIPTION, TOPIC
 from kassign_spark.inputs import re2j
-from kassign_spark.whatif.migrate_kernel import CLIENT, ORDER, SAID, migrate_arrow
+from kassign_spark.whatif.migrate_kernel import CLIENT, DECLARED, ORDER, migrate_arrow
 from kassign_spark.whatif.migration_rules import POLICIES, BrokerRules
 from tests.task_rows import SCHEMA
 
@@ -67,7 +67,7 @@ def table(
         row = {**key, "kind": TOPIC, "topic": topic, "number": size, "texts": of_replicas}
         rows.append({**row, "member_id": _IDS.get(topic)})
     for member, says in (said or {}).items():
-        rows.append({**key, "kind": SAID, "member_id": member, "texts": json.dumps(says)})
+        rows.append({**key, "kind": DECLARED, "member_id": member, "texts": json.dumps(says)})
     for place, member in enumerate(order, 100):
         rows.append({**key, "kind": ORDER, "member_id": member, "number": place})
     rows += [{**key, "kind": CLIENT, "texts": text} for text in clients]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from kassign_spark.client.group_state import GroupState, Outcome
 
 
-def with_given_back(state: GroupState, outcome: Outcome) -> Outcome:
+def give_back(state: GroupState, outcome: Outcome) -> Outcome:
     """Add to an answer what goes back; its layout gets ids for that, after all others."""
     layout = outcome.layout
     members = range(len(state.member_ids))
