@@ -92,9 +92,11 @@ def simulate(
             reads more partitions than ``limits.PARTITIONS_OF_A_GROUP`` when it rebalances.
     """
     check_same_clusters([(MEMBERS, members), (EVENTS, events)])
-    inputs = coalesce_small(conform_inputs(members, topics, owned, target))
+    inputs = conform_inputs(members, topics, owned, target)
     checked = check_events(events, timeouts)
     eligible = inspect_inputs(inputs, ASSIGNORS, both_types=True).eligible
+    if eligible.tasks == 1:
+        inputs = coalesce_small(inputs)
     sized = _sized_topics(eligible, inputs.topics, checked)
     table = fold_events(inputs, sized, checked, patterns=eligible.had_patterns)
     kernel = partial(
