@@ -85,10 +85,11 @@ def test_no_group_reads_more_than_its_limit(spark: SparkSession) -> None:
 def test_no_group_has_more_members_than_its_limit(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (inspection, checks):
-        monkeypatch.setattr(module, "MEMBERS_OF_A_GROUP", 1)
+    limit = checks.TOO_LARGE["group_has_too_many_members"]
+    monkeypatch.setattr(inspection, "MEMBERS_OF_A_GROUP", 1)
+    monkeypatch.setitem(checks.TOO_LARGE, "group_has_too_many_members", limit._replace(most=1))
     members = builders.members(spark, [_MEMBER, {**_MEMBER, "member_id": "C1"}])
-    says = r'column member_id: group "g" has 2 members; at most 1,000,000 are taken; leave it out'
+    says = r'column member_id: group "g" has 2 members; at most 1 are taken; leave it out'
     with pytest.raises(InputError, match=says):
         assign(members, builders.topics(spark, {"t": 1}))
 
