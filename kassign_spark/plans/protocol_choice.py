@@ -169,6 +169,7 @@ def _members(candidates: DataFrame, protocols: Mapping[str, Collection[str]]) ->
     # Each group is one row, of which its members are made again: nothing is shuffled twice.
     offered = (
         conform(candidates, CANDIDATES)
+        .where("group_id is not null")
         .groupBy(*GROUP_KEY)
         .agg(F.collect_list(member).alias("members"))
         .selectExpr(*GROUP_KEY, common, "inline(members)")

@@ -82,6 +82,15 @@ def test_choices(spark: SparkSession) -> None:
     }
 
 
+def test_a_member_without_a_group_is_left_out(spark: SparkSession) -> None:
+    rows = [("g", "m", ["range"]), (None, "m", ["range"])]
+    columns = "group_id string, member_id string, assignors array<string>"
+    candidates = spark.createDataFrame(rows, columns)
+    groups, members = choose_assignors(candidates)
+    for frame in (groups, members, check_migration(candidates)):
+        assert [row.group_id for row in frame.collect()] == ["g"]
+
+
 def test_a_member_given_twice_has_no_two_votes(spark: SparkSession) -> None:
     lists = [("g", "a", ["sticky", "range"]), ("g", "a", ["sticky", "range"])]
     lists += [("g", "b", ["range", "sticky"]), ("h", "a", ["range", "sticky"])]
