@@ -107,12 +107,13 @@ def count_inputs(
         measures["bad_topics"] += f" + {measures['topics_twice']}"
     bad_topic = any_broken(rules)
     bad_claim = any_broken(owned_rules(names=False, has_positions=inputs.has_positions))
-    claims = None if inputs.owned is None else _fold_claims(inputs.owned, bad_claim)
+    claims = None
+    if inputs.owned is not None:
+        claims = _fold_claims(inputs.owned, bad_claim)
+        measures |= _OF_CLAIMS
     of_topics = fold_topics(inputs.topics, bad_row=bad_topic, claims=claims)
     none = F.expr("cast(array() as array<string>) as assignors")
     used = F.expr("collect_set(assignor) as assignors")
-    if inputs.owned is not None:
-        measures |= _OF_CLAIMS
     parts = [
         of_members.agg(_to_counts(_OF_GROUPS), used),
         of_topics.agg(_to_counts(measures), none),
@@ -135,14 +136,6 @@ def count_inputs(
 def table_sizes(inputs: Inputs) -> list[float]:
     """Return Spark's estimate of the bytes of each table; 0 where it is absent."""
     return [0.0 if frame is None else estimated_bytes(frame) for frame in inputs[:4]]
-
-
-def coalesce_small(inputs: Inputs) -> Inputs:
-    """Return tables that one task reads in one partition each, and larger ones as they are.
-
-    Without it, ``validate`` of 20 groups takes 1.14 times as long, and ``simulate`` 1.13 times.
-    """
-    return in_one_partition(inputs) if sum(table_sizes(inputs)) <= ONE_TASK_BYTES else inputs
 
 
 def in_one_partition(inputs: Inputs) -> Inputs:

@@ -20,11 +20,15 @@ from kassign_spark.spark.iteration import materialize
 
 
 class InputSummary(NamedTuple):
-    """The eligible frames of all groups, and the names of the assignors that classic ones use."""
+    """The eligible frames of all groups, and the names of the assignors that classic ones use.
+
+    ``is_one_partition``: all is so small that each table is read in one partition.
+    """
 
     eligible: Eligible
     assignors: list[str]
     has_consumer_groups: bool
+    is_one_partition: bool
 
 
 def inspect_inputs(
@@ -73,7 +77,9 @@ def inspect_inputs(
         refuse_problems(input_checks(inputs, known_assignors, both_types=both_types))
     about = min(counts["all_topics"] * counts["mean"], counts["groups"] * most_partitions)
     work = counts["members"] + counts.get("claims", 0) + about
-    if input_counts.is_small and work + counts["topics"] * counts["mean"] <= WORK_OF_ONE_TASK:
+    all_work = work + counts["topics"] * counts["mean"]
+    is_one_partition = input_counts.is_small and all_work <= WORK_OF_ONE_TASK
+    if is_one_partition:
         inputs = in_one_partition(inputs)
     is_twice = bool(counts["topics_twice"])
     is_racked = bool(counts["racked"]) and "replica_racks" in inputs.topics.columns
@@ -95,7 +101,8 @@ def inspect_inputs(
         had_patterns=had_patterns,
         has_clients=bool(counts["clients"]),
     )
-    return InputSummary(eligible, input_counts.assignors, bool(counts["consumer_groups"]))
+    has_consumer_groups = bool(counts["consumer_groups"])
+    return InputSummary(eligible, input_counts.assignors, has_consumer_groups, is_one_partition)
 
 
 def _sizes(topics: DataFrame, is_twice: bool, is_racked: bool, has_ids: bool) -> DataFrame:

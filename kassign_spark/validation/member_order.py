@@ -13,6 +13,8 @@ from kassign_spark.inputs.rules import CONSUMER, sql_sentence
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.validation.misled import STICKY
 
+_FEWEST_MEMBERS = 9
+"""With fewer, no bucket can hold more than a bucket may: they are not put in order."""
 _TREE_TABLE = 64
 """The smallest table of a Java hash map in which a bucket can become a tree."""
 
@@ -75,12 +77,11 @@ def crowded_groups(
         of each such group a row, and how many of its members share the bucket.
     """
     hashed = members[_is_ordered_by_hash(table, members) & (rows.member[members] > 0)]
+    hashed = hashed[np.bincount(rows.group[hashed])[rows.group[hashed]] >= _FEWEST_MEMBERS]
     seq = pc.fill_null(table["member_seq"], -1).to_numpy()[hashed]
-    rank = names(pa.chunked_array([rows.member_name.strings]), java_order=True).code
-    member = rows.member[hashed] - 1
-    order = rows_by(rows.group[hashed], seq, rank[member])
-    places = hashed[order]
-    sizes = crowded_buckets(rows.group[places], codes[member[order]])
+    rank = names(table["member_id"].take(pa.array(hashed)), java_order=True).code
+    places = hashed[rows_by(rows.group[hashed], seq, rank)]
+    sizes = crowded_buckets(rows.group[places], codes[rows.member[places] - 1])
     group, first = np.unique(rows.group[places], return_index=True)
     is_crowded = sizes[group] > 0
     return places[first[is_crowded]], sizes[group[is_crowded]]
