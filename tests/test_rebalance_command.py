@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import cli, rebalance, write_snapshot
 from kassign_spark.tables.snapshots import Snapshot
+from tests.kafka.failing_groups import failing_group
 from tests.kafka.oracle import Group, Member, to_tables
-from tests.prediction.test_client_model import failing_group
 
 _JOINS = [Member("c1", ["t"], [("t", 0), ("t", 1)], 4), Member("c2", ["t"])]
 _GROUPS = [Group({"t": 2}, _JOINS, "cooperative-sticky"), Group({"t": 2}, _JOINS, "range")]

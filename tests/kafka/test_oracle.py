@@ -1,12 +1,11 @@
 """The oracle answers as published examples and recorded failures of the real client say."""
 
-import json
 import time
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.kafka.failing_groups import failing_group
 from tests.kafka.oracle import (
     ASSIGNORS,
     Group,
@@ -19,30 +18,6 @@ from tests.kafka.oracle import (
     to_tables,
 )
 from tests.kafka.worked_examples import EXAMPLES
-
-_FAILING = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "failing-groups.jsonl").read_text().splitlines()
-]
-
-
-def _failing(case: str) -> Group:
-    (found,) = (record for record in _FAILING if record["id"] == case)
-    return Group(
-        found["topics"],
-        [
-            Member(
-                m["id"],
-                m["topics"],
-                [tuple(tp) for tp in m["owned"]],
-                m["generation"],
-                None,
-                m["rack"],
-            )
-            for m in found["members"]
-        ],
-        found["strategy"],
-    )
 
 
 def test_worked_examples_are_what_the_client_answers(spark: SparkSession) -> None:
@@ -57,7 +32,7 @@ def test_worked_examples_are_what_the_client_answers(spark: SparkSession) -> Non
 
 def test_two_cooperative_states_end_without_an_answer(spark: SparkSession) -> None:
     started = time.monotonic()
-    groups = [_failing("never-ends"), _failing("null-pointer"), EXAMPLES[0].group]
+    groups = [failing_group("never-ends"), failing_group("null-pointer"), EXAMPLES[0].group]
     answers = assign(spark, groups, seconds=1)
     assert answers[:2] == ["TimeLimit", "NullPointerException"]
     assert answers[2] == EXAMPLES[0].expected, "a group after a never-ending one is answered"
@@ -66,7 +41,7 @@ def test_two_cooperative_states_end_without_an_answer(spark: SparkSession) -> No
 
 def test_one_cooperative_state_never_settles(spark: SparkSession) -> None:
     """Each round's answer is the next one's claims; two states take turns."""
-    group = _failing("never-settles")
+    group = failing_group("never-settles")
     states = []
     for generation in range(100, 108):
         answer = assign(spark, [group])[0]

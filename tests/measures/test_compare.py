@@ -11,8 +11,8 @@ from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import PREDICTED, predict
 from tests.builders import final_assignment
 from tests.kafka import oracle
+from tests.kafka.failing_groups import failing_group
 from tests.kafka.oracle import Group, Member
-from tests.prediction.test_client_model import failing_group
 from tests.random_states import random_states
 
 Key = tuple[str, str]

@@ -4,10 +4,8 @@ That it does for the groups here, and for others, ``tests/assignors/test_kernels
 ``tests/kafka/test_recorded.py`` say.
 """
 
-import json
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -15,6 +13,7 @@ from pyspark.sql import SparkSession
 from kassign_spark.client.group_state import Outcome
 from kassign_spark.client.model import predict_group
 from tests.kafka import oracle
+from tests.kafka.failing_groups import failing_group
 from tests.kafka.oracle import Group, Member
 from tests.kafka.recorded import fleet
 from tests.prediction.prediction_states import named, to_state
@@ -22,26 +21,6 @@ from tests.random_states import variants
 
 # The model's part of the assignors: the others need no state within a group.
 NAMES = ("range", "sticky", "cooperative-sticky")
-
-_FAILING = Path(__file__).parents[1] / "kafka" / "failing-groups.jsonl"
-
-
-def failing_group(case: str) -> Group:
-    (record,) = (r for r in map(json.loads, _FAILING.read_text().splitlines()) if r["id"] == case)
-    return Group(
-        record["topics"],
-        [
-            Member(
-                m["id"],
-                m["topics"],
-                [tuple(tp) for tp in m["owned"]],
-                m["generation"],
-                rack_id=m["rack"],
-            )
-            for m in record["members"]
-        ],
-        record["strategy"],
-    )
 
 
 def equals(group: Group, outcome: Outcome, answer: oracle.Assigned | str) -> bool:

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import PREDICTED, Prediction, predict
 from tests.kafka import oracle
+from tests.kafka.failing_groups import failing_group
 from tests.kafka.oracle import Group, Member
-from tests.prediction.test_client_model import failing_group
 from tests.random_states import random_states
 
 SEED = 20261123

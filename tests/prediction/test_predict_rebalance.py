@@ -8,8 +8,8 @@ from kassign_spark.client.cooperative_rounds import follow_rounds
 from kassign_spark.errors import InputError
 from kassign_spark.plans.predict import predict, predict_rebalance
 from tests.kafka import oracle
+from tests.kafka.failing_groups import failing_group
 from tests.prediction.prediction_states import to_state
-from tests.prediction.test_client_model import failing_group
 from tests.random_states import random_states
 
 GROUPS = [

@@ -6,9 +6,9 @@ from pyspark.sql import SparkSession
 
 from kassign_spark.client.cooperative_rounds import follow_rounds
 from tests.kafka import oracle
+from tests.kafka.failing_groups import failing_group
 from tests.kafka.oracle import Group
 from tests.prediction.prediction_states import to_state
-from tests.prediction.test_client_model import failing_group
 from tests.random_states import random_states
 
 SEED = 20261124

@@ -10,8 +10,8 @@ from kassign_spark import ASSIGNORS, Eligible, Settings, assign
 from kassign_spark.errors import InputError
 from kassign_spark.plans.rebalance import rebalance
 from tests.kafka import oracle
+from tests.kafka.failing_groups import failing_group
 from tests.kafka.oracle import Assigned, Group, Member
-from tests.prediction.test_client_model import failing_group
 from tests.random_claims import claiming_groups, differing_groups
 
 ALIKE = [Group(g.topics, g.members, "cooperative-sticky") for g in claiming_groups(120, seed=11)]
