@@ -6,12 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer
-from kafka import KafkaAdminClient
 from kafka.admin import (
-    ACL,
-    ACLOperation,
-    ACLPermissionType,
-    ResourcePattern,
     ResourceType,
 )
 from pyspark.sql import SparkSession
@@ -20,6 +15,7 @@ from pyspark.sql import functions as F
 import kassign_spark
 from kassign_spark.live.live_snapshot import ClusterTables, read_cluster, to_snapshot
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
+from tests.kafka.hiding import hidden
 from tests.kafka.oracle import Group, Member, as_sets, assign
 from tests.kafka.raw_members import raw_member
 from tests.kafka.secured import SecuredBroker
@@ -301,21 +297,9 @@ def test_a_group_in_the_middle_of_a_rebalance(broker: SecuredBroker, topics: Non
 
 
 def test_a_group_that_may_not_be_described(broker: SecuredBroker, states: dict[str, State]) -> None:
-    only_others = ACL(
-        principal="User:somebody-else",
-        host="*",
-        operation=ACLOperation.ALL,
-        permission_type=ACLPermissionType.ALLOW,
-        resource_pattern=ResourcePattern(ResourceType.GROUP, "live-range"),
-    )
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
-    try:
-        admin.create_acls([only_others])
+    with hidden(broker, ResourceType.GROUP, "live-range"):
         properties = broker.credentials.sasl_properties()
         result = read_cluster(broker.addresses["SASL"], properties)
-        admin.delete_acls([only_others])
-    finally:
-        admin.close()
     (omission,) = (o for o in result.omitted if o.name == "live-range")
     assert "GroupAuthorizationFailed" in omission.reason
     assert _of(result, "live-range") == []

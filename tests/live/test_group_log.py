@@ -5,12 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient
 from kafka.admin import (
-    ACL,
-    ACLOperation,
-    ACLPermissionType,
-    ResourcePattern,
     ResourceType,
 )
 from pyspark.sql import SparkSession
@@ -21,6 +16,7 @@ from kassign_spark.log.group_log import read_group_log
 from kassign_spark.tables.snapshots import Snapshot, read_snapshot
 from tests.kafka import commands
 from tests.kafka.consumers import JavaConsumers, State, java_consumers
+from tests.kafka.hiding import hidden
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
@@ -115,22 +111,10 @@ def test_without_rights_it_is_one_line_and_no_secret(
     properties = tmp_path / "client.properties"
     sasl = broker.credentials.sasl_properties()
     properties.write_text("".join(f"{key}={value}\n" for key, value in sasl.items()))
-    only_others = ACL(
-        principal="User:somebody-else",
-        host="*",
-        operation=ACLOperation.ALL,
-        permission_type=ACLPermissionType.ALLOW,
-        resource_pattern=ResourcePattern(ResourceType.TOPIC, "__consumer_offsets"),
-    )
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
-    try:
-        admin.create_acls([only_others])
+    with hidden(broker, ResourceType.TOPIC, "__consumer_offsets"):
         address = ("--bootstrap-server", broker.addresses["SASL"])
         save = ("--save", tmp_path / "log")
         refused = commands.outcome("log", *address, *save, "--command-config", properties)
-        admin.delete_acls([only_others])
-    finally:
-        admin.close()
     assert (refused.returncode, refused.stdout) == (2, "")
     error = refused.stderr.splitlines()[-1]
     assert error.startswith("kassign-spark: error: ")

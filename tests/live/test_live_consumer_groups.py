@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient
-from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
+from kafka.admin import ResourceType
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import predict
 from kassign_spark.live.live_snapshot import ClusterTables, read_cluster, to_snapshot
 from tests.kafka.consumers import JavaConsumers, java_consumers
+from tests.kafka.hiding import hidden
 from tests.kafka.secured import SecuredBroker
 from tests.kafka.topics import create_topics
 
@@ -144,24 +144,12 @@ def test_groups_that_are_not_asked_for_or_may_not_be_read(
     plain = read_cluster(broker.bootstrap_server, consumer_groups=False)
     assert {"new-shown", "new-hidden"}.isdisjoint(row[1] for row in plain.members)
     assert {"new-shown", "new-hidden"} <= {o.name for o in plain.omitted}
-    only_others = ACL(
-        principal="User:somebody-else",
-        host="*",
-        operation=ACLOperation.ALL,
-        permission_type=ACLPermissionType.ALLOW,
-        resource_pattern=ResourcePattern(ResourceType.GROUP, "new-hidden"),
-    )
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
-    try:
-        admin.create_acls([only_others])
+    with hidden(broker, ResourceType.GROUP, "new-hidden"):
         result = read_cluster(
             broker.addresses["SASL"],
             broker.credentials.sasl_properties(),
             consumer_groups=True,
         )
-        admin.delete_acls([only_others])
-    finally:
-        admin.close()
     (omission,) = (o for o in result.omitted if o.name == "new-hidden")
     assert "GroupAuthorizationFailed" in omission.reason
     assert {row[1] for row in result.members} >= {"new-shown"}
