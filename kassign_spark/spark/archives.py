@@ -32,7 +32,7 @@ def _forget_archives() -> None:
 
     Without this, small calls in a plain session take longer: ``balance`` 1.35 times as long,
     ``assign`` 1.16, ``predict`` 1.12, ``validate`` 1.03, ``compare`` 1.00; ``rebalances`` of the
-    example's log 1.5, its table of members 1.4. To measure it, put all the finders back where it
+    example's log 1.2, its table of members 1.5. To measure it, put all the finders back where it
     is off: a worker that has lost them once stays fast.
     """
     loaders = (sys.modules[name].__loader__ for name in _PACKAGES if name in sys.modules)
