@@ -174,8 +174,8 @@ def test_a_plan_that_violates_rules_and_what_is_not_shown_of_it(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def forgetful(*given: Any, **named: Any) -> DataFrame:
-        return assign_in_tasks(*given, **named).where("group_id <> 'billing' OR partition <> 1")
+    def forgetful(*args: Any, **kwargs: Any) -> DataFrame:
+        return assign_in_tasks(*args, **kwargs).where("group_id <> 'billing' OR partition <> 1")
 
     monkeypatch.setattr("kassign_spark.plans.assign.assign_in_tasks", forgetful)
     output = tmp_path / "plan"

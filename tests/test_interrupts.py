@@ -64,14 +64,14 @@ def _raises(error: Exception) -> Callable[..., None]:
     ],
 )
 @pytest.mark.parametrize(
-    ("number", "what"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+    ("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
 )
 def test_whatever_is_raised_of_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     then: Callable[[], None],
     number: int,
-    what: str,
+    word: str,
 ) -> None:
     def in_a_thread(_: Any) -> Outcome:
         """So that the error has no interrupt in its chain."""
@@ -94,7 +94,7 @@ def test_whatever_is_raised_of_it(
     for run in (_interrupted_then(number, then), in_a_thread):
         monkeypatch.setattr("kassign_spark.commands.validate_command.run", run)
         assert cli.main(["validate", "x"]) == 128 + number
-        assert capsys.readouterr() == ("", f"{_HEAD}{what}; nothing was written\n")
+        assert capsys.readouterr() == ("", f"{_HEAD}{word}; nothing was written\n")
 
 
 def test_what_came_before_a_command_is_no_interrupt_of_it(

@@ -96,10 +96,10 @@ def snapshot(spark: SparkSession) -> Snapshot:
     )
 
 
-def _assert_same(found: Snapshot, expected: Snapshot) -> None:
-    assert found.tables().keys() == expected.tables().keys()
+def _assert_same(actual: Snapshot, expected: Snapshot) -> None:
+    assert actual.tables().keys() == expected.tables().keys()
     for table in (MEMBERS, TOPICS, OWNED, TARGET, OFFSETS, LEADERS):
-        one, other = (snapshot.tables()[table.name] for snapshot in (found, expected))
+        one, other = (snapshot.tables()[table.name] for snapshot in (actual, expected))
         integers = [f.name for f in table.columns if isinstance(f.dataType, IntegerType)]
         wide = {f"`{f}`": "bigint" for f in integers if f in other.columns}
         columns = [f"cast({c} as {wide[c]})" if c in wide else c for c in _quoted(other)]

@@ -95,20 +95,20 @@ def test_another_version_of_python_is_refused(tmp_path: Path) -> None:
     assert f"{other}, which is Python 3.8" in (workers._problem(str(other)) or "")
 
 
-@pytest.mark.parametrize("what", ["no packages", "another version"])
+@pytest.mark.parametrize("lack", ["no packages", "another version"])
 def test_workers_that_nobody_could_look_at(
-    what: str, spark: SparkSession, bare: Path, monkeypatch: pytest.MonkeyPatch
+    lack: str, spark: SparkSession, bare: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Real workers of another interpreter, as executors of a cluster may start them."""
     others = [v for v in ("3.12", "3.13", "3.11") if not sys.version.startswith(f"{v}.")]
     other = next(filter(None, map(interpreter_of, others)), None)
-    if what == "another version" and other is None:
+    if lack == "another version" and other is None:
         pytest.skip(f"this machine has no Python of {' or '.join(others)}")
-    python = str(bare) if what == "no packages" else str(other)
+    python = str(bare) if lack == "no packages" else str(other)
     expected = {
         "no packages": "cannot import what it needs (No module named ",
         "another version": "is of another version (Python in worker has different version",
-    }[what]
+    }[lack]
     monkeypatch.setattr(spark.sparkContext, "pythonExec", python)
     with pytest.raises(PySparkException) as raised:
         spark.range(1).mapInArrow(lambda batches: batches, "id bigint").collect()

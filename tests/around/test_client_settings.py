@@ -186,10 +186,13 @@ CASES: list[tuple[str, dict[str, str | None], Findings]] = [
     *[(NEW, {NAMES: value}, {NAMES: REFUSED}) for value in ("", "sticky", "range,")],
     (NEW, {NAMES: "range,range"}, {NAMES: ADVICE}),
     *[
-        (NEW, {REFRESH: value}, found)
-        for value, found in (("10000", {}), ("9999", {REFRESH: REFUSED}))
+        (NEW, {REFRESH: value}, findings)
+        for value, findings in (("10000", {}), ("9999", {REFRESH: REFUSED}))
     ],
-    *[(NEW, {THREADS: value}, found) for value, found in (("1", {}), ("0", {THREADS: REFUSED}))],
+    *[
+        (NEW, {THREADS: value}, findings)
+        for value, findings in (("1", {}), ("0", {THREADS: REFUSED}))
+    ],
     *[(NEW, {POLICY: value}, {}) for value in ("bidirectional", "DOWNGRADE", "disabled")],
     (NEW, {POLICY: "upgrade"}, {POLICY: ADVICE}),
     (NEW, {POLICY: "both"}, {POLICY: REFUSED}),
@@ -403,7 +406,9 @@ def test_clients_of_several_libraries_in_one_group(spark: SparkSession) -> None:
         "no group": {STRATEGY: java},
         "nor this": {STRATEGY: others},
     }
-    rows = [(name, NEW, *of) for name, given in clients.items() for of in given.items()]
+    rows = [
+        (name, NEW, *setting) for name, settings in clients.items() for setting in settings.items()
+    ]
     advised = [row for row in rows_of(spark, *rows) if row[1] == STRATEGY and row[3] == ADVICE]
     assert {row[0] for row in advised} == {"java", "python", "default"}
     assert all('group "mixed" has clients of Java and' in row[4] for row in advised)

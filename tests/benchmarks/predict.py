@@ -48,14 +48,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         spark = start_session(Path(folder))
         try:
-            ours = _ours(spark, groups, Path(folder))
+            spark_seconds = _ours(spark, groups, Path(folder))
             if args.uniform:
                 seconds = _uniform(spark, Path(folder))
-                print(f"uniform: {seconds / ours:.2f} x the time of {args.assignor}")
-            kafkas = _kafkas(spark, groups)
+                print(f"uniform: {seconds / spark_seconds:.2f} x the time of {args.assignor}")
+            kafka_seconds = _kafkas(spark, groups)
         finally:
             spark.stop()
-    per_second = [f"{len(groups) / seconds:,.0f}" for seconds in (ours, kafkas)]
+    per_second = [f"{len(groups) / seconds:,.0f}" for seconds in (spark_seconds, kafka_seconds)]
     print(
         "groups a second: {} predicted from Parquet to Parquet, {} by Kafka's".format(*per_second)
     )

@@ -30,12 +30,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_processes")]
 Held = dict[str, set[tuple[str, int]]]
 
 
-def _state(group: Sequence[Joined], held: Held, generation: int) -> Group:
+def _state(group: Sequence[Joined], holdings: Held, generation: int) -> Group:
     members = []
     for joined in group:
         member_id = str(joined.consumer.memberid())
         instance = joined.settings.get("group.instance.id")
-        owned = sorted(held.get(member_id, ()))
+        owned = sorted(holdings.get(member_id, ()))
         number = generation if owned else None
         members.append(Member(member_id, joined.topics, owned, number, instance))
     return Group(_TOPICS, members, group[0].settings["partition.assignment.strategy"])

@@ -40,7 +40,7 @@ class Seen:
 
     kind: str
     answer: int
-    said: dict[str, Any]
+    values: dict[str, Any]
     verdict: str
 
 
@@ -54,7 +54,7 @@ class Life:
     group: CoordinatedGroup = field(default_factory=CoordinatedGroup)
     seen: list[Seen] = field(default_factory=list)
     verdict: str = "ok"
-    held: dict[str, TargetList] = field(default_factory=dict)
+    owned: dict[str, TargetList] = field(default_factory=dict)
     now: int = 0
     computed_at: int = -_REFRESH_MS
     is_ahead: bool = False
@@ -88,7 +88,7 @@ class Life:
 
     def narrow(self, member: str) -> None:
         """A member that asks for less is told so in the same answer, whatever its target."""
-        self.held[member] = self.subscribed(member, self.held.get(member, NOTHING))
+        self.owned[member] = self.subscribed(member, self.owned.get(member, NOTHING))
 
     def target(self, member: str) -> list[tuple[str, int]]:
         return self.pairs(self.group.targets.get(member, NOTHING))
@@ -97,7 +97,7 @@ class Life:
         numbers = zip(listed.topics.tolist(), listed.partitions.tolist(), strict=True)
         return [(self.group.keys[topic], number) for topic, number in numbers]
 
-    def look(self, moment: str, kind: str, **said: Any) -> None:
+    def look(self, moment: str, kind: str, **values: Any) -> None:
         """Have both say what is now; a description leaves out topics that are deleted."""
         group = self.group
         there = {topic.key for topic in group.topics.values()}
@@ -111,7 +111,7 @@ class Life:
                 member: [of for of in self.target(member) if of[0] in there]
                 for member in self.here()
             },
-            **said,
+            **values,
         }
         self.seen.append(Seen(f"{kind}, {moment}", self.script.describe(), state, self.verdict))
 
@@ -149,8 +149,8 @@ class Life:
             self.arrive(here)
         states = dict.fromkeys(here, "STABLE")
         epochs = dict.fromkeys(here, group.assignment_epoch)
-        self.held = {m: self.subscribed(m, group.targets.get(m, NOTHING)) for m in here}
-        owned = {member: sorted(self.pairs(listed)) for member, listed in self.held.items()}
+        self.owned = {m: self.subscribed(m, group.targets.get(m, NOTHING)) for m in here}
+        owned = {member: sorted(self.pairs(listed)) for member, listed in self.owned.items()}
         self.look("settled", kind, states=states, epochs=epochs, held=owned)
         self.is_ahead = False
 
@@ -174,7 +174,7 @@ class Life:
             ]
             return Pairs(*np.array(rows, np.int64).reshape(-1, 2).T)
 
-        steps = reconcile(pairs(self.held), pairs(group.targets), np.zeros(len(ids), bool))
+        steps = reconcile(pairs(self.owned), pairs(group.targets), np.zeros(len(ids), bool))
         waits = ~steps.is_held & ((steps.changed_in > 1) | (steps.changed_in == NEVER))
         waiting = set(steps.members[waits].tolist())
         return {
@@ -300,7 +300,7 @@ def _happens(life: Life, kind: str, alike: bool, static: float) -> bool:
         elif kind.endswith("vote"):
             back = replace(back, vote=rng.choice(("uniform", "range")))
         rises = group.take_over(member.member_id, back)
-        life.held[back.member_id] = life.held.pop(member.member_id, NOTHING)
+        life.owned[back.member_id] = life.owned.pop(member.member_id, NOTHING)
         life.narrow(back.member_id)
         script.heartbeat(back.member_id, **_said(back))
         if rises and life.may_compute():

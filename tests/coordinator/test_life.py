@@ -28,15 +28,15 @@ def test_a_life_is_as_the_coordinator_leads_it(many_lives: list[Life]) -> None:
             described = life.script.answers[seen.answer]
             moments["epochs"] += 1
             result = list(_differing_epochs(seen, described))
-            if seen.said["members"] != [m["member_id"] for m in described["members"]]:
+            if seen.values["members"] != [m["member_id"] for m in described["members"]]:
                 result.append("order of members")
             # Before a target is computed there is no new one to look at.
             if not seen.kind.endswith("noticed"):
                 moments["targets"] += 1
                 result += _differing_targets(seen, described)
                 moments["lists in another order"] += not _lists_in_order(seen, described)
-            for member in described["members"] if "states" in seen.said else ():
-                is_same = seen.said["states"].get(member["member_id"]) == member["state"]
+            for member in described["members"] if "states" in seen.values else ():
+                is_same = seen.values["states"].get(member["member_id"]) == member["state"]
                 moments["states" if is_same else "states otherwise"] += 1
             differing += [(number, seen.kind, difference) for difference in result]
     assert differing == [], moments
@@ -63,8 +63,8 @@ def _differing_epochs(seen: Seen, described: dict[str, Any]) -> Iterator[Any]:
     if not seen.kind.endswith("noticed"):
         names.append("assignment_epoch")
     for name in names:
-        if seen.said[name] != described[name]:
-            yield name, seen.said[name], described[name]
+        if seen.values[name] != described[name]:
+            yield name, seen.values[name], described[name]
 
 
 def _differing_targets(seen: Seen, described: dict[str, Any]) -> Iterator[Any]:
@@ -76,13 +76,13 @@ def _differing_targets(seen: Seen, described: dict[str, Any]) -> Iterator[Any]:
             "held": sorted((t, p) for t, p in member.get("owned", [])),
         }
         for name, value in result.items():
-            value_there = seen.said.get(name, {}).get(of, value)
+            value_there = seen.values.get(name, {}).get(of, value)
             if (sorted(value_there) if name == "targets" else value_there) != value:
                 yield name, of, value_there, value
 
 
 def _lists_in_order(seen: Seen, described: dict[str, Any]) -> bool:
     return all(
-        seen.said["targets"][m["member_id"]] == [(t, p) for t, _, ns in m["target"] for p in ns]
+        seen.values["targets"][m["member_id"]] == [(t, p) for t, _, ns in m["target"] for p in ns]
         for m in described["members"]
     )

@@ -32,10 +32,10 @@ def pairs(text: str) -> Pairs:
     return Pairs(both[:, 0], both[:, 1])
 
 
-def followed(held: str, target: str, count: int, away: tuple[int, ...] = ()) -> Steps:
+def followed(owned: str, target: str, count: int, away: tuple[int, ...] = ()) -> Steps:
     is_away = np.zeros(count, dtype=bool)
     is_away[list(away)] = True
-    return reconcile(pairs(held), pairs(target), is_away)
+    return reconcile(pairs(owned), pairs(target), is_away)
 
 
 def shown(steps: Steps, number: int) -> dict[str, str]:
@@ -118,8 +118,8 @@ def calls(spark: SparkSession) -> dict[str, list[str]]:
     """What the listeners are told on the way from target to target, by case."""
     steps: list[tuple[object, ...]] = []
     members: list[tuple[object, ...]] = []
-    for case, (held, target, new, _) in LISTENED.items():
-        of = followed(held, target, 2)
+    for case, (owned, target, new, _) in LISTENED.items():
+        of = followed(owned, target, 2)
         for number in range(1, max(of.round_count, 1) + 1):
             for at, action in shown(of, number).items():
                 member, partition = at.split(":")
@@ -214,8 +214,8 @@ def _steps(computation: Computation) -> tuple[Steps, Described, dict[tuple[str, 
             for p in numbers:
                 code = codes.setdefault((topic_id, p), len(codes))
                 rows["target"].append((place[member["member_id"]], code))
-    held, target = (Pairs(*np.array(rows[name], dtype=np.int64).reshape(-1, 2).T) for name in rows)
-    return reconcile(held, target, np.zeros(len(place), dtype=bool)), described, codes
+    owned, target = (Pairs(*np.array(rows[name], dtype=np.int64).reshape(-1, 2).T) for name in rows)
+    return reconcile(owned, target, np.zeros(len(place), dtype=bool)), described, codes
 
 
 def _having(steps: Steps, number: int, count: int) -> list[set[int]]:

@@ -116,7 +116,7 @@ class Made:
 
     def _assign(
         self,
-        said: Mapping[str, Any],
+        generation: Mapping[str, Any],
         owned: Sequence[Partition],
         place: Mapping[str, Any],
         role: str,
@@ -124,7 +124,7 @@ class Made:
     ) -> None:
         for topic, partition in owned:
             row = {named: topic, "partition": partition, "role": role}
-            self.assignment.append({**said, "offset": place["offset"], **row})
+            self.assignment.append({**generation, "offset": place["offset"], **row})
 
 
 def _member(member_id: str, member: Client) -> dict[str, Any]:

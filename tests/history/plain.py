@@ -135,8 +135,8 @@ class _Reader:
             last, converted = None, False
             self.last_owner, self.largest = {}, {}
         if group_type == "classic":
-            said = [r for r in self.members if r["offset"] == row["offset"]]
-            members = {r["member_id"]: r for r in said}
+            members_there = [r for r in self.members if r["offset"] == row["offset"]]
+            members = {r["member_id"]: r for r in members_there}
             owners: dict[Partition, set[str]] = defaultdict(set)
             for member_id, member in members.items():
                 for partition in self._assigned(row["offset"], member_id):

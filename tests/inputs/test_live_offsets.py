@@ -50,8 +50,8 @@ class _Admin:
             return Made(groups=[_group(name, node_id) for name in request])
         return Made(
             topics=[
-                Made(name=at.topic, partitions=[_partition(at.partition, which, node_id)])
-                for at, which in request.items()
+                Made(name=at.topic, partitions=[_partition(at.partition, spec, node_id)])
+                for at, spec in request.items()
             ]
         )
 

@@ -74,7 +74,7 @@ def test_it_is_told_where_it_decides(tables: tuple[Any, Any, Any]) -> None:
 def test_a_prediction_is_inexact_for_the_same_groups(tables: tuple[Any, Any, Any]) -> None:
     verdicts = predict(*tables).verdicts.collect()
     assert {r.group_id for r in verdicts if r.verdict == "inexact"} == {
-        group for group, (_, _, told) in _CASES.items() if told
+        group for group, (_, _, is_inexact) in _CASES.items() if is_inexact
     }
 
 

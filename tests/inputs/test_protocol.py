@@ -119,7 +119,7 @@ def test_every_truncation_is_an_error(
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         ("ffff00000000ffffffff", "version -1 is negative"),
         ("00007fffffffffffffff", "number of topics is 2147483647, with 4 bytes left"),
@@ -129,8 +129,8 @@ def test_every_truncation_is_an_error(
         ("0000000000010002ff30ffffffff", "topic is not UTF-8"),
     ],
 )
-def test_broken_bytes_say_where(data: str, said: str) -> None:
-    with pytest.raises(ProtocolError, match=said):
+def test_broken_bytes_say_where(data: str, message: str) -> None:
+    with pytest.raises(ProtocolError, match=message):
         decode_subscription(bytes.fromhex(data))
 
 

@@ -68,11 +68,11 @@ def _new_environment(interpreter: str, folder: Path) -> Path:
     return folder / "env" / "bin" / "python"
 
 
-def _install(python: Path, *wanted: str | Path) -> None:
+def _install(python: Path, *packages: str | Path) -> None:
     """With pip as it is set up, but without the packages of this process."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
     # What is imported is compiled then; pip would compile all there is.
-    command = [python, "-m", "pip", "install", "--quiet", "--no-compile", *wanted]
+    command = [python, "-m", "pip", "install", "--quiet", "--no-compile", *packages]
     subprocess.run(command, check=True, env=environment, cwd=python.parent, timeout=1500)
 
 
@@ -130,8 +130,8 @@ def test_what_was_there_stays(environment: Environment) -> None:
 def test_all_extras(environment: Environment) -> None:
     """Each imports, with the modules of ours that need it."""
     modules = ("grpc", "graphframes", "kafka", "altair", "vl_convert", "jinja2", "yaml")
-    ours = ("live.live_snapshot", "report.charts", "report.render", "graph.eligibility")
-    names = [*modules, *(f"kassign_spark.{name}" for name in ours)]
+    own_modules = ("live.live_snapshot", "report.charts", "report.render", "graph.eligibility")
+    names = [*modules, *(f"kassign_spark.{name}" for name in own_modules)]
     environment.run("python", "-c", f"import {', '.join(names)}")
 
 

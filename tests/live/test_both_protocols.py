@@ -51,7 +51,7 @@ GROUPS = {
 class Step(NamedTuple):
     """One thing that happens to a member of a group, which all others see settle."""
 
-    what: str
+    action: str
     place: str = ""
 
 
@@ -117,11 +117,11 @@ def history(spark: SparkSession, broker: SecuredBroker) -> Iterator[History]:
             now = {g: steps[number] for g, steps in SCRIPTS.items() if number < len(steps)}
             for group, step in now.items():
                 as_new = group == "new" or number < len(_UP[group])
-                if step.what in ("leave", "replace"):
+                if step.action in ("leave", "replace"):
                     consumers.stop(f"{group}-{step.place}")
-                if step.what in ("join", "replace"):
+                if step.action in ("join", "replace"):
                     _start(consumers, group, step.place, new=as_new)
-                if step.what == "grow":
+                if step.action == "grow":
                     admin = KafkaAdminClient(bootstrap_servers=address)
                     admin.create_partitions(_GROWN)
                     admin.close()
@@ -140,7 +140,9 @@ def _settled(
 ) -> Moment:
     """Wait until every group has changed, if it should, and everybody has what he is to have."""
     for _ in range(_SECONDS):
-        states = consumers.wait_until(lambda found: all(s.member_id for s in found.values()))
+        states = consumers.wait_until(
+            lambda states_of: all(s.member_id for s in states_of.values())
+        )
         tables = read_cluster(address, consumer_groups=True)
         if consumers.states() == states and all(
             _has_settled(group, tables, states, before, steps.get(group), sizes) for group in GROUPS
@@ -166,7 +168,7 @@ def _has_settled(
     if sum(map(len, has.values())) != sum(sizes[topic] for topic in GROUPS[group].topics):
         return False
     epochs = {row[7] for row in rows.values()}
-    if before is not None and is_new and step and step.what != "replace":
+    if before is not None and is_new and step and step.action != "replace":
         # A newcomer has the old epoch until the target is computed.
         old = [r[7] for r in before.tables.members if r[1] == f"both-{group}" and r[-1]]
         return len(epochs) == 1 and (not old or min(epochs) > max(old))
@@ -252,7 +254,7 @@ def test_every_target_is_the_brokers(history: History, predicted: Predicted) -> 
         after = history.moments[number + 1].tables
         for group, step in taken.items():
             target = _by_member(after.target, group)
-            if not target or step.what == "replace":
+            if not target or step.action == "replace":
                 # Nothing is computed then: the next test has it.
                 continue
             mine = predicted.targets[number, group]
@@ -268,7 +270,7 @@ def test_a_static_restart_moves_nothing(history: History) -> None:
     for number, taken in enumerate(history.steps):
         before, after = (history.moments[number + i].states for i in (0, 1))
         for group, step in taken.items():
-            if step.what != "replace":
+            if step.action != "replace":
                 continue
             for name in before:
                 if name.startswith(f"{group}-"):
@@ -288,7 +290,7 @@ def test_every_listener_call_of_the_new_protocol(history: History, predicted: Pr
     for number, taken in enumerate(history.steps):
         for group, step in taken.items():
             is_there = (number, group) in predicted.verdicts
-            if step.what == "replace" or not is_there:
+            if step.action == "replace" or not is_there:
                 continue
             calls = predicted.calls.get((number, group), {})
             new = _new_places(group, number)
@@ -311,7 +313,7 @@ def _new_places(group: str, number: int) -> set[str] | None:
         return None
     steps = SCRIPTS[group][: number + 1]
     up, down = steps[: len(_UP[group])], steps[len(_UP[group]) :]
-    came = {step.place for step in up if step.what != "leave"}
+    came = {step.place for step in up if step.action != "leave"}
     return came - {step.place for step in down}
 
 
@@ -342,7 +344,7 @@ def test_a_migration_step_by_step(spark: SparkSession, history: History, to: str
         first = 0 if to == "consumer" else len(_UP[group])
         start = history.moments[first]
         steps = _migrated(spark, start, group, to, assignor)
-        assert [(s.event, s.place) for s in steps] == [(s.what, s.place) for s in _UP[group]]
+        assert [(s.event, s.place) for s in steps] == [(s.action, s.place) for s in _UP[group]]
         for number, step in enumerate(steps, start=first):
             seen = _observed(history, number, group, step.place)
             if step.counts != seen:

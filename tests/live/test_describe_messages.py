@@ -41,7 +41,9 @@ class FakeAdmin:
         message = type(request).response_class
         group, member = message.DescribedGroup, message.DescribedGroup.Member
         assignment = member.Assignment
-        given = assignment.TopicPartitions(topic_id=_TOPIC, topic_name="t", partitions=[3, 0])
+        topic_partitions = assignment.TopicPartitions(
+            topic_id=_TOPIC, topic_name="t", partitions=[3, 0]
+        )
         described = [
             group(
                 error_code=30 if name == "hidden" else 0,
@@ -61,8 +63,8 @@ class FakeAdmin:
                         client_host="/127.0.0.1",
                         subscribed_topic_names=["t"],
                         subscribed_topic_regex="",
-                        assignment=assignment(topic_partitions=[given]),
-                        target_assignment=assignment(topic_partitions=[given]),
+                        assignment=assignment(topic_partitions=[topic_partitions]),
+                        target_assignment=assignment(topic_partitions=[topic_partitions]),
                         member_type=1,
                     )
                 ],

@@ -82,9 +82,9 @@ class Said:
 
     def group(self, record: Record, offset: int) -> None:
         group_id = record.key["group"]
-        said: dict[str, Any] = {"group_id": group_id, "group_type": "classic"}
+        key: dict[str, Any] = {"group_id": group_id, "group_type": "classic"}
         if record.value is None:
-            self.row(GENERATIONS, offset, **said, is_tombstone=True)
+            self.row(GENERATIONS, offset, **key, is_tombstone=True)
             return
         value = record.value
         at_ms = value.get("currentStateTimestamp")
@@ -93,7 +93,7 @@ class Said:
             GENERATIONS,
             offset,
             at_ms,
-            **said,
+            **key,
             generation=value["generation"],
             protocol_type=value["protocolType"],
             assignor=value["protocol"],

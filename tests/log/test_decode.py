@@ -49,11 +49,11 @@ def lists(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(structs, "_LONG_LIST", 0)
 
 
-def _agrees(records: Sequence[Bytes], said: Said) -> None:
+def _agrees(records: Sequence[Bytes], expected: Said) -> None:
     result = decoded(records)
     tables = {table.name: result[i].to_pylist() for i, table in enumerate(TABLES)}
-    assert differences(tables, said.tables) == []
-    assert sum(row["count"] for row in result.unread.to_pylist()) == said.unread.total()
+    assert differences(tables, expected.tables) == []
+    assert sum(row["count"] for row in result.unread.to_pylist()) == expected.unread.total()
 
 
 @pytest.mark.usefixtures("lists")

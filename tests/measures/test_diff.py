@@ -42,7 +42,7 @@ def frames(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
 
 
 def _expected(spark: SparkSession) -> DataFrame:
-    rows = [(group, *row) for group, (_, _, found) in _CASES.items() for row in found]
+    rows = [(group, *row) for group, (_, _, changes) in _CASES.items() for row in changes]
     return spark.createDataFrame(rows, f"{_COLUMNS}, change string")
 
 

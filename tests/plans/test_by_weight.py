@@ -132,7 +132,10 @@ def test_a_claim_of_somebody_else_is_none(planned: Any) -> None:
 
 def test_every_partition_has_one_owner(planned: Any, fleet: tuple[DataFrame, ...]) -> None:
     _, owners = planned
-    assert sum(len(held) for of_group in owners.values() for held in of_group.values()) == 30
+    assert (
+        sum(len(partitions) for of_group in owners.values() for partitions in of_group.values())
+        == 30
+    )
 
 
 def test_the_answer_does_not_depend_on_rows_or_tasks(

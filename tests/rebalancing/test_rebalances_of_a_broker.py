@@ -60,7 +60,7 @@ class Predicted(NamedTuple):
     """By change, group and member."""
 
     rounds: dict[tuple[str, str], int]
-    held: dict[tuple[str, str, str], Held]
+    holdings: dict[tuple[str, str, str], Held]
     calls: dict[tuple[str, str, str], list[tuple[str, Held]]]
 
 
@@ -103,10 +103,10 @@ class Fleet:
         """States once every group is in one generation and owns all its partitions."""
 
         def accepted(states: dict[str, State]) -> bool:
-            topics_of, held, generations = defaultdict(set), defaultdict(list), defaultdict(set)
+            topics_of, owned, generations = defaultdict(set), defaultdict(list), defaultdict(set)
             for name, state in states.items():
                 generations[state.group_id].add(state.generation)
-                held[state.group_id] += state.assignment
+                owned[state.group_id] += state.assignment
                 topics_of[state.group_id] |= {
                     (topic, p) for topic in self._topics[name] for p in range(self._sizes[topic])
                 }
@@ -114,14 +114,14 @@ class Fleet:
                 states.keys() == self._topics.keys()
                 and all(state.member_id for state in states.values())
                 and all(len(of) == 1 for of in generations.values())
-                and all(sorted(held[group]) == sorted(topics_of[group]) for group in topics_of)
+                and all(sorted(owned[group]) == sorted(topics_of[group]) for group in topics_of)
             )
 
         return self._consumers.wait_until(accepted)
 
-    def change(self, name: str, what: Callable[[], None]) -> None:
+    def change(self, name: str, action: Callable[[], None]) -> None:
         states_before, before = self.settled(), read_cluster(self._address)
-        what()
+        action()
         states = self.settled()
         self.changes[name] = Change(
             before, read_cluster(self._address), states_before, states, self._claims()
@@ -204,7 +204,7 @@ def predicted(states_before: Snapshot) -> Predicted:
     for row in rows:
         group = (row.cluster_id, row.group_id)
         if row["round"] == result.rounds[group] and row.action in ("retained", "assigned"):
-            result.held[(*group, row.member_id)].append((row.topic, row.partition))
+            result.holdings[(*group, row.member_id)].append((row.topic, row.partition))
     calls = listener_calls(steps, members).orderBy("round", "call").collect()
     for row in calls:
         call = row.callback.removeprefix("onPartitions").lower()
@@ -244,7 +244,7 @@ def test_every_member_ends_with_what_was_predicted(
     changes: dict[str, Change], predicted: Predicted
 ) -> None:
     for name, consumer, state, _ in _taking_part(changes):
-        owned = predicted.held[(name, state.group_id, state.member_id)]
+        owned = predicted.holdings[(name, state.group_id, state.member_id)]
         assert sorted(owned) == state.assignment, (name, consumer)
 
 
@@ -283,4 +283,4 @@ def test_assign_predicts_sticky_after_a_member_left(
         result[row.member_id].append((row.topic, row.partition))
     states = changes[name].states.values()
     assignments = {s.member_id: s.assignment for s in states if s.group_id == "rounds-sticky"}
-    assert {member: sorted(held) for member, held in result.items()} == assignments
+    assert {member: sorted(partitions) for member, partitions in result.items()} == assignments

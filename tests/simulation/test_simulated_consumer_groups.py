@@ -12,7 +12,7 @@ from tests.simulation.task_events import Row, simulated, task_table
 _ID = "J6V0K9wQRmmjVk2nq0Y1zA"
 
 
-def group_of(count: int, *, static: bool = False, **given: Any) -> tuple[list[Row], list[Row]]:
+def group_of(count: int, *, static: bool = False, **columns: Any) -> tuple[list[Row], list[Row]]:
     """A settled group over topic t with twice as many partitions, and its target."""
     members = [
         {
@@ -23,7 +23,7 @@ def group_of(count: int, *, static: bool = False, **given: Any) -> tuple[list[Ro
             "member_seq": i,
             "group_type": "consumer",
             "group_instance_id": f"i{i}" if static else None,
-            **given,
+            **columns,
         }
         for i in range(count)
     ]

@@ -9,9 +9,9 @@ from tests.kafka.jars import class_path
 
 _SPARK_JARS = Path(pyspark.__file__).parent / "jars"
 (HADOOP_VERSION,) = (
-    found[1]
+    match[1]
     for jar in _SPARK_JARS.iterdir()
-    if (found := re.fullmatch(r"hadoop-client-api-(.+)\.jar", jar.name))
+    if (match := re.fullmatch(r"hadoop-client-api-(.+)\.jar", jar.name))
 )
 _SDK_VERSION = "2.29.52"
 """Of the AWS SDK that Hadoop 3.4.2 is built with."""

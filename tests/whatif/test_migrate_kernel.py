@@ -32,7 +32,7 @@ def table(
     assignor: str | None = "cooperative-sticky",
     racks: Mapping[str, str] | None = None,
     replica_racks: Sequence[Sequence[str]] | None = None,
-    said: Mapping[str, Sequence[str | None]] | None = None,
+    declared: Mapping[str, Sequence[str | None]] | None = None,
     order: Sequence[str] = (),
     clients: Sequence[str] = (),
     families: Mapping[str, str] | None = None,
@@ -66,8 +66,10 @@ def table(
         of_replicas = json.dumps(replica_racks) if replica_racks else None
         row = {**key, "kind": TOPIC, "topic": topic, "number": size, "texts": of_replicas}
         rows.append({**row, "member_id": _IDS.get(topic)})
-    for member, says in (said or {}).items():
-        rows.append({**key, "kind": DECLARED, "member_id": member, "texts": json.dumps(says)})
+    for member, declaration in (declared or {}).items():
+        rows.append(
+            {**key, "kind": DECLARED, "member_id": member, "texts": json.dumps(declaration)}
+        )
     for place, member in enumerate(order, 100):
         rows.append({**key, "kind": ORDER, "member_id": member, "number": place})
     rows += [{**key, "kind": CLIENT, "texts": text} for text in clients]
@@ -218,7 +220,7 @@ def test_racks_that_no_coordinator_looks_at() -> None:
 
 
 def _said(pattern: str) -> dict[str, Any]:
-    return {"said": {"a": [pattern, re2j.problem(pattern), None]}}
+    return {"declared": {"a": [pattern, re2j.problem(pattern), None]}}
 
 
 _OF_UPGRADES: list[tuple[dict[str, Any], BrokerRules, str, str | None, str | None]] = [
@@ -243,8 +245,8 @@ _OF_UPGRADES: list[tuple[dict[str, Any], BrokerRules, str, str | None, str | Non
         "online",
         "SubscriptionPattern it is not resolv",
     ),
-    ({"said": {"a": [".*", "internal", None]}}, BrokerRules(), "risky", "online", "internal"),
-    ({"said": {"a": ["t", None, None]}}, BrokerRules(), "ready", "online", None),
+    ({"declared": {"a": [".*", "internal", None]}}, BrokerRules(), "risky", "online", "internal"),
+    ({"declared": {"a": ["t", None, None]}}, BrokerRules(), "ready", "online", None),
     ({"assignor": "range"}, BrokerRules(), "risky", "online", "range gives one member the same"),
 ]
 _OF_DOWNGRADES: list[tuple[dict[str, Any], BrokerRules, str, str | None, str | None]] = [
@@ -252,7 +254,13 @@ _OF_DOWNGRADES: list[tuple[dict[str, Any], BrokerRules, str, str | None, str | N
     ({}, BrokerRules("downgrade"), "ready", "online", None),
     ({}, BrokerRules("upgrade"), "blocked", "offline", "stay unread until somebody joins"),
     ({}, BrokerRules("disabled"), "blocked", "offline", "INCONSISTENT_GROUP_PROTOCOL"),
-    ({"said": {"b": [None, None, "t.*"]}}, BrokerRules(), "blocked", None, "member b subscribes"),
+    (
+        {"declared": {"b": [None, None, "t.*"]}},
+        BrokerRules(),
+        "blocked",
+        None,
+        "member b subscribes",
+    ),
     ({}, BrokerRules(max_size=1), "blocked", None, "group.max.size"),
 ]
 
