@@ -50,7 +50,7 @@ def owned(spark: SparkSession, rows: Rows, **options: bool) -> DataFrame:
     return table(spark, OWNED, rows, **options)
 
 
-def held(text: str, group_id: str, **more: Any) -> list[dict[str, Any]]:
+def owner_rows(text: str, group_id: str, **more: Any) -> list[dict[str, Any]]:
     """Rows of ``owned`` or ``assignment`` from ``"C0: t0p0 t0p1; C1: t1p0"``."""
     rows = []
     for part in filter(None, text.split(";")):
@@ -73,7 +73,7 @@ def assignment(spark: SparkSession, *groups: list[dict[str, Any]]) -> DataFrame:
     return table(spark, ASSIGNMENT, [row for group in groups for row in group])
 
 
-def kept(frame: DataFrame) -> DataFrame:
+def local_copy(frame: DataFrame) -> DataFrame:
     """The rows themselves: what is built upon them does not compute them again."""
     return frame.sparkSession.createDataFrame(frame.collect(), frame.schema)
 

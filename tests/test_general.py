@@ -46,7 +46,7 @@ def _rows(spark: SparkSession, groups: list[MixedGroup], settings: Settings) -> 
     return sorted(assign(*to_tables(spark, groups), assignor="sticky", settings=settings).collect())
 
 
-def _found(group: MixedGroup, rows: Iterable[Row]) -> Optimum:
+def _optimum(group: MixedGroup, rows: Iterable[Row]) -> Optimum:
     """Balance and moves of a valid assignment; anything else fails here."""
     rows = list(rows)
     owned = group.valid_owned()
@@ -71,7 +71,7 @@ def _check_optima(groups: list[MixedGroup], rows: list[Row]) -> None:
     off = {
         group.name: (got, best)
         for group in groups
-        if (got := _found(group, result[group.name])) != (best := least_cost(*group.counts()))
+        if (got := _optimum(group, result[group.name])) != (best := least_cost(*group.counts()))
     }
     assert not off, f"seed {SEED}: {len(off)} of {len(groups)} groups are off: {off}"
 
@@ -196,7 +196,7 @@ def test_claims_that_cannot_be_kept_are_left_aside(spark: SparkSession, settings
             ("t0", 1): "a",
         },
     )
-    assert _found(group, _rows(spark, [group], settings)) == Optimum(8, 3)
+    assert _optimum(group, _rows(spark, [group], settings)) == Optimum(8, 3)
 
 
 @pytest.mark.slow

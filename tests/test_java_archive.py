@@ -80,20 +80,20 @@ def test_commands_start_from_it(cache: Path, tmp_path: Path) -> None:
     large = tmp_path / "large"
     large.write_bytes(bytes(2 << 20))
     program = [sys.executable, "-m", "kassign_spark", "java-archive"]
-    assert "MB in" in _said(program)
+    assert "MB in" in _output(program)
     assert list(cache.iterdir()) == [archive_path()]
     assert archive_path().stat().st_size > 50 << 20
     for inputs in ([], [str(large)], [str(tmp_path / "kassign-spark")]):
-        assert int(_said([sys.executable, "-c", _USES, *inputs])) > 0, inputs
+        assert int(_output([sys.executable, "-c", _USES, *inputs])) > 0, inputs
     archive_path().chmod(0o644)
     archive_path().write_bytes(b"no archive")
     # Java says so, among other places, where a command prints; and starts without it.
-    assert _said([sys.executable, "-c", _USES]) == "0\n"
-    assert "removed" in _said([*program, "--remove"])
+    assert _output([sys.executable, "-c", _USES]) == "0\n"
+    assert "removed" in _output([*program, "--remove"])
     assert list(cache.iterdir()) == []
 
 
-def _said(command: list[str]) -> str:
+def _output(command: list[str]) -> str:
     ended = subprocess.run(
         command, capture_output=True, text=True, timeout=300, env=os.environ, check=False
     )

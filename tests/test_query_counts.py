@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 from tests.benchmarks.queries import (
     BARS,
     CALLS,
-    Given,
+    ExampleTables,
     count_call,
     count_report,
-    read_given,
+    read_example_tables,
     write_plan,
 )
 from tests.query_counter import Counted, counting, run_to_nothing
@@ -37,14 +37,16 @@ def plain(spark: SparkSession) -> SparkSession:
 
 
 @pytest.fixture(scope="module")
-def example(plain: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Given]:
-    yield read_given(plain, tmp_path_factory.mktemp("example"), only=["balance"])
+def example(
+    plain: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ExampleTables]:
+    yield read_example_tables(plain, tmp_path_factory.mktemp("example"), only=["balance"])
     plain.catalog.clearCache()
 
 
 @pytest.fixture(scope="module")
-def given_steps(plain: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Given:
-    return read_given(plain, tmp_path_factory.mktemp("steps"), only=_OF_STEPS)
+def given_steps(plain: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> ExampleTables:
+    return read_example_tables(plain, tmp_path_factory.mktemp("steps"), only=_OF_STEPS)
 
 
 def test_the_counter_counts(plain: SparkSession) -> None:
@@ -74,14 +76,14 @@ def _check(counted: Counted, name: str, plain: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("name", [_marked(name) for name in CALLS if name in BARS])
-def test_a_call_on_the_tables(plain: SparkSession, example: Given, name: str) -> None:
+def test_a_call_on_the_tables(plain: SparkSession, example: ExampleTables, name: str) -> None:
     _check(count_call(plain, example, name), name, plain)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _OF_STEPS)
 def test_a_call_on_the_steps_of_a_rebalance(
-    plain: SparkSession, given_steps: Given, name: str
+    plain: SparkSession, given_steps: ExampleTables, name: str
 ) -> None:
     _check(count_call(plain, given_steps, name), name, plain)
 

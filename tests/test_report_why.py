@@ -21,14 +21,14 @@ from tests.whatif.batch_tables import table_of
 GROUPS = {group.name: group for group in mixed_groups(147, 31) if group.subscriptions}
 
 
-def _found(groups: dict[str, MixedGroup]) -> dict[str, dict[str, Any]]:
+def _reasons(groups: dict[str, MixedGroup]) -> dict[str, dict[str, Any]]:
     table = table_of(list(groups.values()), dict.fromkeys(groups, "range"))
     rows = [row for piece in why_arrow(table) for row in piece.to_pylist()]
     return {row["group_id"]: json.loads(row["reasons"]) for row in rows}
 
 
 def test_the_drawing_is_who_can_take_what() -> None:
-    result = _found(GROUPS)
+    result = _reasons(GROUPS)
     assert set(result) == set(GROUPS)
     for name, group in GROUPS.items():
         drawn = result[name]
@@ -46,7 +46,7 @@ def test_the_drawing_is_who_can_take_what() -> None:
 
 def test_the_dense_part_is_that_of_the_proofs() -> None:
     """By hand as well: nobody who is not dense can take what is."""
-    result = _found(GROUPS)
+    result = _reasons(GROUPS)
     table = table_of(list(GROUPS.values()), dict.fromkeys(GROUPS, "range"))
     (proofs,) = bottlenecks_arrow(table)
     dense: dict[str, set[str]] = {name: set() for name in GROUPS}
@@ -63,7 +63,7 @@ def test_the_dense_part_is_that_of_the_proofs() -> None:
 
 
 def test_reason_and_advice_are_those_of_advise() -> None:
-    result = _found(GROUPS)
+    result = _reasons(GROUPS)
     table = table_of(list(GROUPS.values()), dict.fromkeys(GROUPS, "range"))
     rows = [row for piece in advise_arrow(table) for row in piece.to_pylist() if row["gain"]]
     assert len(rows) > 100
@@ -83,7 +83,7 @@ def test_a_large_group_is_drawn_in_part() -> None:
     """What is dense comes first; the rest is counted."""
     members = {f"m{i:03}": tuple(f"t{k:03}" for k in range(i % 130 + 1)) for i in range(300)}
     group = MixedGroup("large", {f"t{k:03}": 2 for k in range(130)}, members, {})
-    (drawn,) = _found({"large": group}).values()
+    (drawn,) = _reasons({"large": group}).values()
     assert (len(drawn["rows"]), drawn["more_rows"]) == (MAX_ROWS, 130 - MAX_ROWS)
     assert (len(drawn["classes"]), drawn["more_classes"]) == (MAX_CLASSES, 130 - MAX_CLASSES)
     assert {len(kind[3]) for kind in drawn["rows"]} == {MAX_CLASSES}

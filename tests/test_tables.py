@@ -39,7 +39,7 @@ from kassign_spark.tables.snapshots import (
     write_table,
 )
 from tests import builders
-from tests.builders import held
+from tests.builders import owner_rows
 
 _FORMATS = ("parquet", "csv", "json")
 _STRANGE = "quote\" comma, back\\slash ; 组😀 ' space "
@@ -70,8 +70,8 @@ def snapshot(spark: SparkSession) -> Snapshot:
                 },
             ],
         ),
-        builders.owned(spark, held("C0: t1p0 t1p1", "g", cluster_id="west")),
-        builders.table(spark, TARGET, held("C0: t1p1", "g", cluster_id="west", position=0)),
+        builders.owned(spark, owner_rows("C0: t1p0 t1p1", "g", cluster_id="west")),
+        builders.table(spark, TARGET, owner_rows("C0: t1p1", "g", cluster_id="west", position=0)),
         builders.table(
             spark,
             OFFSETS,
@@ -164,7 +164,7 @@ def test_snapshots_by_hand(spark: SparkSession, tmp_path: Path) -> None:
     )
     result = read_snapshot(tmp_path, spark)
     assert result.owned is None
-    expected = builders.assignment(spark, held("C0: t0p0 t1p0; C1: t0p1", "g"))
+    expected = builders.assignment(spark, owner_rows("C0: t0p0 t1p0; C1: t0p1", "g"))
     assert_df_equality(
         assign(*result),
         expected.select("group_id", "member_id", "topic", "partition"),

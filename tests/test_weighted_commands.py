@@ -28,7 +28,7 @@ def folder(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
         ],
     )
     topics = builders.topics(spark, {"t": 4})
-    owned = builders.owned(spark, builders.held("a: tp0 tp1 tp2; b: tp3", "g"))
+    owned = builders.owned(spark, builders.owner_rows("a: tp0 tp1 tp2; b: tp3", "g"))
     for name, ends in _ENDS.items():
         write_snapshot(Snapshot(members, topics, owned), path / name)
         at = datetime(2026, 3, 1, 12) - timedelta(seconds=600 * (name == "before"))
@@ -137,7 +137,9 @@ def test_groups_of_every_type_are_reported(
         for group, assignor in kinds.items()
         for member in "ab"
     ]
-    claims = [row for group in kinds for row in builders.held("a: tp0 tp1 tp2; b: tp3", group)]
+    claims = [
+        row for group in kinds for row in builders.owner_rows("a: tp0 tp1 tp2; b: tp3", group)
+    ]
     tables = builders.members(spark, rows), builders.topics(spark, {"t": 4})
     write_snapshot(Snapshot(*tables, builders.owned(spark, claims)), tmp_path / "types")
     weights_option = ("--weights", folder / "told")

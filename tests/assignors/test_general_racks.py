@@ -77,7 +77,7 @@ def best(group: Group, *, racks_before_moves: bool) -> RackOptimum:
     return least_cost_with_racks(supply, owned, crossing, racks_before_moves=racks_before_moves)
 
 
-def found(group: Group, answer: Assigned) -> RackOptimum:
+def measure(group: Group, answer: Assigned) -> RackOptimum:
     """Measures of a valid assignment; anything else fails here."""
     owned = {m.member_id: set(m.owned) for m in group.members}
     subscribed = {topic for m in group.members for topic in m.topics if topic in group.topics}
@@ -116,7 +116,7 @@ def test_every_group_has_the_best_there_is(racks_before_moves: bool) -> None:
     off = []
     answers = assigned(GROUPS, racks_before_moves=racks_before_moves)
     for group, answer in zip(GROUPS, answers, strict=True):
-        got = found(group, answer)
+        got = measure(group, answer)
         expected = best(group, racks_before_moves=racks_before_moves)
         if got != expected:
             off.append((group, got, expected))
@@ -147,7 +147,7 @@ def test_a_group_may_have_more_racks_than_a_number_has_bits() -> None:
     members[1] = replace(members[1], topics=["t", "u"])
     group = Group(topics, members, "sticky")
     [answer] = assigned([group], racks_before_moves=True)
-    assert found(group, answer) == best(group, racks_before_moves=True)
+    assert measure(group, answer) == best(group, racks_before_moves=True)
     assert answer["m77"] == [("t", 77)]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kassign_spark.assignors.one_task import assign_arrow
 from tests.kafka.oracle import Assigned, Group
-from tests.kafka.recorded import NOT_VALID, answers, fleet, measured, told
+from tests.kafka.recorded import NOT_VALID, answers, digest, fleet, measured
 from tests.kernels import answer_of, assigned, group_of
 from tests.oracles.mixed_groups import mixed_groups
 from tests.oracles.optimal import Optimum, least_cost
@@ -20,7 +20,7 @@ from tests.task_rows import assigned_of, each_partition, table_of
 @pytest.mark.parametrize("name", ["equal", "blocks", "racks", "states"])
 def test_kafkas_answers(name: str) -> None:
     groups = fleet(name)
-    result = [told(answer) for answer in answer_of(name, groups)]
+    result = [digest(answer) for answer in answer_of(name, groups)]
     differing = [
         (index, group)
         for index, (group, mine, kafkas) in enumerate(

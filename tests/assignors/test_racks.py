@@ -17,7 +17,7 @@ from kassign_spark.groups.rack_use import rack_use
 from kassign_spark.inputs.input_tables import conform_inputs
 from tests import kernels
 from tests.assignors.test_general_racks import GROUPS as GENERAL
-from tests.assignors.test_general_racks import best, found
+from tests.assignors.test_general_racks import best, measure
 from tests.kafka import oracle
 from tests.kafka.oracle import Group
 from tests.random_states import exact_racked_states
@@ -73,7 +73,7 @@ def test_one_call_gives_the_clients_answers_and_the_optimum(
     ]
     assert differing == []
     for group, answer in zip(MIXED, assigned[len(_exact()) :], strict=False):
-        assert found(group, answer) == best(group, racks_before_moves=False), group
+        assert measure(group, answer) == best(group, racks_before_moves=False), group
 
 
 def test_racks_before_moves(spark: SparkSession) -> None:
@@ -81,7 +81,7 @@ def test_racks_before_moves(spark: SparkSession) -> None:
     settings = Settings(racks_before_moves=True)
     assigned = oracle.from_table(assign(*oracle.to_tables(spark, some), settings=settings), some)
     for group, answer in zip(some, assigned, strict=True):
-        assert found(group, answer) == best(group, racks_before_moves=True), group
+        assert measure(group, answer) == best(group, racks_before_moves=True), group
 
 
 def test_where_racks_count(tables: oracle.Tables, in_use: list[bool]) -> None:

@@ -70,7 +70,7 @@ def main() -> None:
     for (shape, case), sizes in sorted(runs.items()):
         print(f"{shape} {case}")
         for size, parts in sorted(sizes.items()):
-            print(f"  {size:>11,} partitions: {_said(parts)}")
+            print(f"  {size:>11,} partitions: {_describe(parts)}")
         *smaller, largest = sorted(sizes)
         whole = sizes[largest]
         if len(smaller) >= 2:
@@ -89,7 +89,7 @@ def main() -> None:
         )
 
 
-def _said(parts: Parts) -> str:
+def _describe(parts: Parts) -> str:
     return (
         f"{parts.wall:.1f} s; driver {parts.driver:.1f}, serial {parts.serial:.1f}, "
         f"parallel {parts.parallel:.1f} s of tasks, busy {parts.busy:.0%}, "

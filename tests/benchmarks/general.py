@@ -105,19 +105,19 @@ def _run(
     for name, members in (("before", before), ("after", after)):
         schema = "group_id string, member_id string, topics array<string>"
         spark.createDataFrame(members, schema).write.parquet(str(folder / name))
-    _ours(spark, folder, "fresh", "before", None, settings)
+    _time_spark(spark, folder, "fresh", "before", None, settings)
     owned = "fresh"
     if shape.change == "leave":
         owned = "owned"
         spark.read.parquet(str(folder / "fresh")).join(
             spark.read.parquet(str(folder / "after")), on=["group_id", "member_id"], how="left_semi"
         ).write.parquet(str(folder / owned))
-    _ours(spark, folder, shape.change, "after", owned, settings)
+    _time_spark(spark, folder, shape.change, "after", owned, settings)
     with _timed("  floor: owned read and written back"):
         spark.read.parquet(str(folder / owned)).write.parquet(str(folder / "floor"))
     if java:
         for name, members, of in (("fresh", before, None), (shape.change, after, owned)):
-            _kafkas(spark, shape, members, name, folder / of if of else None, java)
+            _time_kafka(spark, shape, members, name, folder / of if of else None, java)
 
 
 def _subscriptions(shape: Shape) -> tuple[list[tuple], list[tuple]]:
@@ -142,7 +142,7 @@ def _member_id(group: int, number: int) -> str:
     return f"consumer-{number}-{hashlib.sha256(f'{group}/{number}'.encode()).hexdigest()[:32]}"
 
 
-def _ours(
+def _time_spark(
     spark: SparkSession,
     folder: Path,
     name: str,
@@ -204,7 +204,7 @@ def _print_certificate(assignment: DataFrame, members: DataFrame, owned: DataFra
     print(f"    {verdict.optimal} of {verdict.groups} groups optimal, {verdict.moves} moves")
 
 
-def _kafkas(
+def _time_kafka(
     spark: SparkSession,
     shape: Shape,
     members: list[tuple],

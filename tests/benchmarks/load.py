@@ -105,7 +105,7 @@ def _run(spark: SparkSession, name: str, folder: Path, args: argparse.Namespace)
                 _measured(spark, shape, inputs, case, settings)
             figures = _measured(spark, shape, inputs, case, settings)
             result[case].append((shape, figures))
-            print(f"  {case}: {_said(shape, figures)}", flush=True)
+            print(f"  {case}: {_describe(shape, figures)}", flush=True)
         shutil.rmtree(inputs)
     for case, runs in result.items():
         for (smaller, before), (larger, after) in pairwise(runs):
@@ -116,7 +116,7 @@ def _run(spark: SparkSession, name: str, folder: Path, args: argparse.Namespace)
             print(f"  {case}, {larger.total / smaller.total:g} x the partitions: {ratios}")
 
 
-def _said(shape: Shape, figures: Figures) -> str:
+def _describe(shape: Shape, figures: Figures) -> str:
     mebibytes = {name: getattr(figures, name) / 2**20 for name in Figures._fields[1:]}
     memory = ", ".join(f"{name.replace('_', ' ')} {m:,.0f} MiB" for name, m in mebibytes.items())
     return f"{figures.seconds:.1f} s, {shape.total / figures.seconds:,.0f} partitions/s, {memory}"

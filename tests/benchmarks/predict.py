@@ -48,11 +48,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         spark = start_session(Path(folder))
         try:
-            spark_seconds = _ours(spark, groups, Path(folder))
+            spark_seconds = _time_spark(spark, groups, Path(folder))
             if args.uniform:
                 seconds = _uniform(spark, Path(folder))
                 print(f"uniform: {seconds / spark_seconds:.2f} x the time of {args.assignor}")
-            kafka_seconds = _kafkas(spark, groups)
+            kafka_seconds = _time_kafka(spark, groups)
         finally:
             spark.stop()
     per_second = [f"{len(groups) / seconds:,.0f}" for seconds in (spark_seconds, kafka_seconds)]
@@ -91,7 +91,7 @@ def _group(rng: random.Random, assignor: str, *, has_racks: bool) -> Group:
     return Group(racks, members, assignor)
 
 
-def _ours(spark: SparkSession, groups: Sequence[Group], folder: Path) -> float:
+def _time_spark(spark: SparkSession, groups: Sequence[Group], folder: Path) -> float:
     for start in range(0, len(groups), AT_A_TIME):
         tables = oracle.to_tables(spark, groups[start : start + AT_A_TIME])
         for name, table in tables._asdict().items():
@@ -154,7 +154,7 @@ def _uniform(spark: SparkSession, folder: Path) -> float:
     return seconds
 
 
-def _kafkas(spark: SparkSession, groups: Sequence[Group]) -> float:
+def _time_kafka(spark: SparkSession, groups: Sequence[Group]) -> float:
     batches = [groups[i : i + AT_A_TIME] for i in range(0, len(groups), AT_A_TIME)]
     taken = [oracle.seconds_taken(spark, batch, times=3) for batch in batches]
     seconds = sum(map(min, taken))

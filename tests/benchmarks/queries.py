@@ -63,7 +63,7 @@ BARS = {
 """By call; what is not here has no bar of its own."""
 
 
-class Given(NamedTuple):
+class ExampleTables(NamedTuple):
     """The tables of the example and what other calls have made of them, read from files."""
 
     members: DataFrame
@@ -77,7 +77,7 @@ class Given(NamedTuple):
     simulated: DataFrame
 
 
-Call = Callable[[Given], Sequence[DataFrame]]
+Call = Callable[[ExampleTables], Sequence[DataFrame]]
 
 CALLS: dict[str, Call] = {
     "assign range": lambda g: [ks.assign(g.members, g.topics, g.owned, assignor="range")],
@@ -115,7 +115,9 @@ CALLS: dict[str, Call] = {
 }
 
 
-def read_given(spark: SparkSession, scratch: Path, *, only: Sequence[str] = ()) -> Given:
+def read_example_tables(
+    spark: SparkSession, scratch: Path, *, only: Sequence[str] = ()
+) -> ExampleTables:
     """Read the example, and make by the library itself what its calls are given besides.
 
     Args:
@@ -164,10 +166,10 @@ def read_given(spark: SparkSession, scratch: Path, *, only: Sequence[str] = ()) 
         frame.coalesce(1).write.parquet(str(scratch / name))
     read = {name: spark.read.parquet(str(scratch / name)) for name in frames}
     none = spark.range(0)
-    return Given(**{"steps": none, "simulated": none, **read})
+    return ExampleTables(**{"steps": none, "simulated": none, **read})
 
 
-def count_call(spark: SparkSession, example: Given, name: str) -> Counted:
+def count_call(spark: SparkSession, example: ExampleTables, name: str) -> Counted:
     """Make one call, compute its results, and count."""
     with counting(spark) as counted:
         run_to_nothing(CALLS[name](example))
@@ -220,7 +222,7 @@ def main() -> None:
     print(f"{'call':<24}{'queries':>9}{'jobs':>6}{'tasks':>7}{'java':>7}{'seconds':>9}   bar")
     try:
         with tempfile.TemporaryDirectory() as folder:
-            example = read_given(spark, Path(folder), only=args.calls)
+            example = read_example_tables(spark, Path(folder), only=args.calls)
             for name in args.calls or CALLS:
                 _print(name, cores, args.runs, partial(count_call, spark, example, name))
             if args.report:

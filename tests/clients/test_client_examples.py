@@ -9,14 +9,14 @@ from tests.kafka.oracle import Group, Member
 _COOPERATIVE = "cooperative-sticky"
 
 
-def _held(text: str) -> set[tuple[str, int]]:
+def _partitions(text: str) -> set[tuple[str, int]]:
     """Read such as "t 0 1, u 2"."""
     lists = (part.split() for part in text.split(",") if part.strip())
     return {(topic, int(number)) for topic, *numbers in lists for number in numbers}
 
 
 def _member(name: str, topics: str, owned: str = "", **more: str) -> Member:
-    claims = sorted(_held(owned))
+    claims = sorted(_partitions(owned))
     return Member(name, topics.split(), claims, 3 if claims else None, **more)
 
 
@@ -91,7 +91,7 @@ _CASES = {
 def test_what_libraries_did(case: str) -> None:
     client, group, expected = _CASES[case]
     ((verdict, answer),) = predicted(client, [group])
-    assert (verdict, answer) == ("ok", {name: _held(text) for name, text in expected.items()})
+    assert (verdict, answer) == ("ok", {name: _partitions(text) for name, text in expected.items()})
 
 
 def test_a_leader_that_crashes() -> None:

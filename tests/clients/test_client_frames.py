@@ -28,7 +28,7 @@ def _group(name: str, assignor: str, *clients: str | None, **more: Any) -> list[
     ]
 
 
-def _held(assignment: Any, group: str) -> dict[str, list[int]]:
+def _owned(assignment: Any, group: str) -> dict[str, list[int]]:
     owned: dict[str, list[int]] = {}
     for row in sorted(assignment.where(f"group_id = '{group}'").collect()):
         owned.setdefault(row.member_id, []).append(row.partition)
@@ -61,10 +61,10 @@ def test_each_group_gets_the_answer_of_its_client(spark: SparkSession) -> None:
     planned = assign(members, topics)
     followed = rebalance(members, topics, exact=True).steps.where("action = 'assigned'")
     for group, owned in expected.items():
-        assert _held(predicted, group) == owned, group
+        assert _owned(predicted, group) == owned, group
         if group != "franz-go":  # a plan of sticky groups is as good as Java's, whoever leads
-            assert _held(planned, group) == owned, group
-    assert _held(predicted, "drawn") == {}
+            assert _owned(planned, group) == owned, group
+    assert _owned(predicted, "drawn") == {}
     assert followed.where("group_id = 'kafka-go'").count() == 12
 
 
@@ -86,11 +86,11 @@ def test_several_clients_in_a_group(spark: SparkSession) -> None:
         "the leader is not known: this is java's answer; sarama gives 10 partitions to other "
         "members; name the library with leader, or set is_leader of a member",
     )
-    assert _held(predicted, "led")["m1"] == [0, 4, 7, 11]
-    assert _held(predicted, "unlike")["m1"] != [0, 4, 7, 11]
+    assert _owned(predicted, "led")["m1"] == [0, 4, 7, 11]
+    assert _owned(predicted, "unlike")["m1"] != [0, 4, 7, 11]
     by_sarama, verdict_rows = predict(members, topics, leader="sarama")
     assert {row.verdict for row in verdict_rows.collect()} == {"ok"}
-    assert _held(by_sarama, "unlike") == _held(predicted, "led")
+    assert _owned(by_sarama, "unlike") == _owned(predicted, "led")
     explained = explain(by_sarama.where("group_id = 'unlike'"), members, topics).collect()
     assert {row.group_id: (row.assignor, row.detail) for row in explained}["unlike"] == (
         "roundrobin",
@@ -98,7 +98,7 @@ def test_several_clients_in_a_group(spark: SparkSession) -> None:
         "same",
     )
     for name in ("alike", "led"):
-        assert _held(by_sarama, name) == _held(predicted, name)
+        assert _owned(by_sarama, name) == _owned(predicted, name)
     with pytest.raises(InputError, match="unknown leader 'x': it must be one of java, "):
         predict(members, topics, leader="x")
 

@@ -27,10 +27,10 @@ _SESSION = {
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_processes")]
 
-Held = dict[str, set[tuple[str, int]]]
+Holdings = dict[str, set[tuple[str, int]]]
 
 
-def _state(group: Sequence[Joined], holdings: Held, generation: int) -> Group:
+def _state(group: Sequence[Joined], holdings: Holdings, generation: int) -> Group:
     members = []
     for joined in group:
         member_id = str(joined.consumer.memberid())
@@ -41,7 +41,7 @@ def _state(group: Sequence[Joined], holdings: Held, generation: int) -> Group:
     return Group(_TOPICS, members, group[0].settings["partition.assignment.strategy"])
 
 
-def _held(group: Sequence[Joined]) -> Held:
+def _owned(group: Sequence[Joined]) -> Holdings:
     return {str(joined.consumer.memberid()): joined.partitions for joined in group}
 
 
@@ -66,7 +66,7 @@ def test_range_and_roundrobin() -> None:
             groups.append(group)
         settle(_TOPICS, groups)
         states = [_state(group, {}, 0) for group in groups]
-        settled = [_held(group) for group in groups]
+        settled = [_owned(group) for group in groups]
         for group in groups:
             for joined in group:
                 joined.consumer.close()
@@ -93,7 +93,7 @@ def test_cooperative_sticky_through_its_rounds() -> None:
             groups.append([join(address, name_of(number), strategy, topics) for _ in range(count)])
         settle(_TOPICS, groups)
         states = [[_state(group, {}, 0) for group in groups]]
-        settled = [[_held(group) for group in groups]]
+        settled = [[_owned(group) for group in groups]]
         undisturbed = [[_is_expected(group, {("assign",)}) for group in groups]]
         for number, group in enumerate(groups):
             group.append(join(address, name_of(number), strategy, group[0].topics))
@@ -101,7 +101,7 @@ def test_cooperative_sticky_through_its_rounds() -> None:
         states.append(
             [_state(group, owned, 1) for group, owned in zip(groups, settled[-1], strict=True)]
         )
-        settled.append([_held(group) for group in groups])
+        settled.append([_owned(group) for group in groups])
         undisturbed.append(
             [
                 _is_expected(group, _AFTER_A_JOIN)
@@ -144,17 +144,17 @@ def _is_expected(group: Sequence[Joined], expected: set[tuple[str, ...]]) -> boo
     return calls <= expected
 
 
-def _check(state: Group, owned: Held, answer: tuple[str, Held]) -> str:
+def _check(state: Group, owned: Holdings, answer: tuple[str, Holdings]) -> str:
     verdict, predicted_answer = answer
     if verdict == "ok":
         assert predicted_answer == owned, state
     return verdict
 
 
-def _followed(states: Sequence[Group]) -> list[tuple[str, Held]]:
+def _followed(states: Sequence[Group]) -> list[tuple[str, Holdings]]:
     """Return each group's verdict, and what members have when the last round is over."""
     rows = [r for n, group in enumerate(states) for r in rows_of(group, name_of(n), LIBRDKAFKA)]
-    answers: list[tuple[str, Held]] = [
+    answers: list[tuple[str, Holdings]] = [
         ("", {member.member_id: set() for member in group.members}) for group in states
     ]
     last = [0] * len(states)

@@ -59,7 +59,7 @@ def test_an_assignor_that_the_library_lacks_is_javas(spark: SparkSession) -> Non
     """Though Java could not read kafka-go's members: nobody leads the group so."""
     rows = _members(0, "kafka-go", "kafka-go", "range")
     members, topics = builders.members(spark, rows), builders.topics(spark, {"t": 4})
-    plan = builders.assignment(spark, builders.held("m1: tp0 tp2; m2: tp1 tp3", "g0"))
+    plan = builders.assignment(spark, builders.owner_rows("m1: tp0 tp2; m2: tp1 tp3", "g0"))
     (row,) = explain(plan, members, topics).collect()
     assert (row.assignor, row.detail) == (
         "roundrobin",

@@ -3,7 +3,7 @@
     python -m tests.connect.answers GIVEN ANSWERS
 
 In a process of its own: all columns that a process makes are for one kind of session. GIVEN is a
-folder that ``tests.benchmarks.queries.read_given`` has filled.
+folder that ``tests.benchmarks.queries.read_example_tables`` has filled.
 """
 
 import json
@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import kassign_spark as ks
-from tests.benchmarks.queries import CALLS, EXAMPLES, Call, Given
+from tests.benchmarks.queries import CALLS, EXAMPLES, Call, ExampleTables
 from tests.java import SHORT_LIVED
 from tests.spark_session import QUICK_WORKERS, UNCOMPILED
 
@@ -79,7 +79,9 @@ Answers = dict[str, list[str]]
 
 def answers(spark: SparkSession, folder: Path) -> Answers:
     """The rows of each frame of each call, as sorted text."""
-    inputs = Given(*(spark.read.parquet(f"{folder}/{name}") for name in Given._fields))
+    inputs = ExampleTables(
+        *(spark.read.parquet(f"{folder}/{name}") for name in ExampleTables._fields)
+    )
     return {
         f"{name} {number}": sorted(_rows(frame))
         for name, call in (CALLS | FURTHER).items()
@@ -92,27 +94,27 @@ def _rows(frame: DataFrame) -> Iterator[str]:
         yield json.dumps(row.asDict(recursive=True), default=str, sort_keys=True)
 
 
-def _rebalances(inputs: Given) -> DataFrame:
+def _rebalances(inputs: ExampleTables) -> DataFrame:
     return ks.rebalances(ks.read_group_log(_LOG, inputs.members.sparkSession))
 
 
-def _partitions(inputs: Given) -> DataFrame:
+def _partitions(inputs: ExampleTables) -> DataFrame:
     partition = F.explode(F.sequence(F.lit(0), F.col("num_partitions") - 1)).alias("partition")
     return inputs.topics.select("topic", partition)
 
 
-def _records(inputs: Given) -> DataFrame:
+def _records(inputs: ExampleTables) -> DataFrame:
     key = F.concat("topic", F.lit("-"), F.col("partition").cast("string"))
     keyed = F.when(F.col("partition") % 5 > 0, key).alias("key")
     return _partitions(inputs).select("topic", keyed, F.lit(7).alias("record_count"))
 
 
-def _weights(inputs: Given) -> DataFrame:
+def _weights(inputs: ExampleTables) -> DataFrame:
     weight = (F.col("partition") * 7 % 11 + 1).cast("double").alias("weight")
     return _partitions(inputs).select("topic", "partition", weight)
 
 
-def _offsets(inputs: Given) -> DataFrame:
+def _offsets(inputs: ExampleTables) -> DataFrame:
     return inputs.owned.select(
         "group_id",
         "topic",
@@ -124,7 +126,7 @@ def _offsets(inputs: Given) -> DataFrame:
     )
 
 
-def _clients(inputs: Given) -> DataFrame:
+def _clients(inputs: ExampleTables) -> DataFrame:
     return inputs.members.sparkSession.createDataFrame(
         [("c", "4.1.0", "session.timeout.ms", "1"), ("d", "4.1.0", "heartbeat.interval.ms", "9")],
         "client string, client_version string, setting string, value string",

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from kassign_spark import read_snapshot
 from kassign_spark.producer.murmur2 import murmur2_of
 from tests.around.test_murmur2 import VECTORS
-from tests.benchmarks.queries import CALLS, Given, read_given
+from tests.benchmarks.queries import CALLS, ExampleTables, read_example_tables
 from tests.connect.answers import FURTHER, REFUSAL, answers
 from tests.docs.reader import ROOT
 from tests.docs.results import columns
@@ -35,7 +35,7 @@ _NOT_ASKED = {
 def test_spark_connect_gives_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     folder = tmp_path / "given"
     folder.mkdir()
-    read_given(spark, folder)
+    read_example_tables(spark, folder)
     expected = answers(spark, folder)
     asked = subprocess.run(
         [sys.executable, "-m", "tests.connect.answers", str(folder), str(tmp_path / "found")],
@@ -60,8 +60,10 @@ def test_spark_connect_gives_the_same_rows(spark: SparkSession, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_results_have_the_columns_that_are_declared(spark: SparkSession, tmp_path: Path) -> None:
-    read_given(spark, tmp_path)
-    example = Given(*(spark.read.parquet(f"{tmp_path}/{name}") for name in Given._fields))
+    read_example_tables(spark, tmp_path)
+    example = ExampleTables(
+        *(spark.read.parquet(f"{tmp_path}/{name}") for name in ExampleTables._fields)
+    )
     declared = columns()
     wrong = []
     for name, call in (CALLS | FURTHER).items():

@@ -235,7 +235,7 @@ def _names(life: Life, alike: bool) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def _said(member: GroupMember) -> dict[str, Any]:
+def _subscription(member: GroupMember) -> dict[str, Any]:
     subscription: dict[str, Any] = {"topics": list(member.topics), "regex": member.regex or ""}
     if member.instance_id is not None:
         subscription["instance"] = member.instance_id
@@ -251,7 +251,7 @@ def _join(life: Life, alike: bool, static: float, **settings: Any) -> None:
     member = GroupMember(random_member_id(rng), instance, _names(life, alike), None, vote)
     member = replace(member, **settings)
     rises = life.group.join(member)
-    life.script.heartbeat(member.member_id, **_said(member))
+    life.script.heartbeat(member.member_id, **_subscription(member))
     if rises and life.may_compute():
         life.compute(member.member_id)
     life.group.resolve_regexes(life.resolve)
@@ -279,7 +279,7 @@ def _happens(life: Life, kind: str, alike: bool, static: float) -> bool:
             if kind == "restart":  # nobody else's heartbeat falls between
                 back = replace(member, member_id=random_member_id(rng), instance_id=None)
                 rises = group.join(back)
-                script.heartbeat(back.member_id, **_said(back))
+                script.heartbeat(back.member_id, **_subscription(back))
                 if rises and life.may_compute():
                     life.compute(back.member_id)
                 group.resolve_regexes(life.resolve)
@@ -302,7 +302,7 @@ def _happens(life: Life, kind: str, alike: bool, static: float) -> bool:
         rises = group.take_over(member.member_id, back)
         life.owned[back.member_id] = life.owned.pop(member.member_id, NOTHING)
         life.narrow(back.member_id)
-        script.heartbeat(back.member_id, **_said(back))
+        script.heartbeat(back.member_id, **_subscription(back))
         if rises and life.may_compute():
             life.compute(back.member_id)
     elif kind in ("resubscribe", "reorder", "regex", "drop regex", "vote"):
@@ -320,7 +320,7 @@ def _happens(life: Life, kind: str, alike: bool, static: float) -> bool:
             after = replace(after, vote=rng.choice(("uniform", "range")))
         rises = group.resubscribe(after)
         life.narrow(after.member_id)
-        script.heartbeat(after.member_id, **_said(after))
+        script.heartbeat(after.member_id, **_subscription(after))
         if rises and life.may_compute():
             life.compute(after.member_id)
         group.resolve_regexes(life.resolve)

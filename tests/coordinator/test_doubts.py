@@ -28,7 +28,7 @@ def group(ids: list[str], **columns: Any) -> ConsumerGroupState:
     return ConsumerGroupState(**values | columns)  # type: ignore[arg-type]
 
 
-def held(*numbers: int) -> dict[str, Any]:
+def target_of_first(*numbers: int) -> dict[str, Any]:
     """Partitions of t that are the first member's; the order of its list is not known."""
     zeros = np.zeros(len(numbers), np.int64)
     return {"target_members": zeros, "target_topics": zeros, "target_partitions": np.array(numbers)}
@@ -43,8 +43,11 @@ def held(*numbers: int) -> dict[str, Any]:
             "the coordinator's order of members is not known",
         ),
         (group(_ALIKE[:9]), "nine or more member ids fall together"),
-        (group(_FOUR, **held(*_TIED)), "depends on the order of its list (target.position)"),
-        (group(_FOUR, **held(40)), "the last target has t-40, which does not exist"),
+        (
+            group(_FOUR, **target_of_first(*_TIED)),
+            "depends on the order of its list (target.position)",
+        ),
+        (group(_FOUR, **target_of_first(40)), "the last target has t-40, which does not exist"),
     ],
 )
 def test_reasons(state: ConsumerGroupState, says: str) -> None:
@@ -61,7 +64,7 @@ def test_reasons(state: ConsumerGroupState, says: str) -> None:
         group(["m1", "m2"], subscriptions=[["u"]] * 2, topic_ids=[_T, None]),  # one topic
         group(["m1", "m2"], is_order_known=False),  # no two ids share a bucket
         group(_ALIKE[:8]),
-        group(_FOUR, **held(*_TIED), target_positions=np.arange(20)),
+        group(_FOUR, **target_of_first(*_TIED), target_positions=np.arange(20)),
     ],
 )
 def test_what_does_not_decide_is_not_doubted(state: ConsumerGroupState) -> None:

@@ -19,7 +19,7 @@ from kassign_spark import (
 )
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.plans.listener import listener_calls
-from tests.builders import final_assignment, kept
+from tests.builders import final_assignment, local_copy
 from tests.fuzz.budget import examples
 from tests.fuzz.odd_fleets import Fleet, bad_fleets, many_odd_fleets
 from tests.fuzz.outcome import result_or_refusal
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 @given(fleet=many_odd_fleets(count=12))
 def test_odd_fleets_have_an_assignment(spark: SparkSession, fleet: Fleet) -> None:
     members, topics, owned = fleet.frames(spark)
-    plan = kept(assign(members, topics, owned))
+    plan = local_copy(assign(members, topics, owned))
     assert violations(plan, members, topics, owned).collect() == []
     refusing = {"assignor_unusable", "topics_missing", "duplicate_member", "topics_unnamed"}
     problems = validate(members, topics, owned, assignors=ASSIGNORS).collect()
@@ -42,7 +42,7 @@ def test_odd_fleets_have_an_assignment(spark: SparkSession, fleet: Fleet) -> Non
 @given(fleet=bad_fleets())
 def test_bad_fleets_are_refused_in_one_line(spark: SparkSession, fleet: Fleet) -> None:
     members, topics, owned = fleet.frames(spark)
-    rows = result_or_refusal(lambda: kept(assign(members, topics, owned)))
+    rows = result_or_refusal(lambda: local_copy(assign(members, topics, owned)))
     problems = result_or_refusal(
         lambda: validate(members, topics, owned, assignors=ASSIGNORS).collect()
     )
@@ -56,7 +56,7 @@ def test_bad_fleets_are_refused_in_one_line(spark: SparkSession, fleet: Fleet) -
 @given(fleet=many_odd_fleets(count=12))
 def test_a_rebalance_ends_with_everything_assigned(spark: SparkSession, fleet: Fleet) -> None:
     members, topics, owned = fleet.frames(spark)
-    steps = kept(rebalance(members, topics, owned))
+    steps = local_copy(rebalance(members, topics, owned))
     unsettled = [r.group_id for r in summarize(steps, owned).collect() if not r.settles]
     rows = violations(final_assignment(steps), members, topics).collect()
     assert [row for row in rows if row.group_id not in unsettled] == []

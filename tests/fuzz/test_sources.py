@@ -57,7 +57,7 @@ def _files(draw: st.DrawFn) -> dict[str, bytes]:
     return files
 
 
-def _found(spark: SparkSession, folder: Path) -> Any:
+def _problems(spark: SparkSession, folder: Path) -> Any:
     try:
         return result_or_refusal(lambda: validate(*read_snapshot(folder, spark)).collect())
     except SparkError as error:
@@ -75,7 +75,7 @@ def test_files_of_a_snapshot(spark: SparkSession, tmp_path: Path, files: dict[st
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_bytes(content)
-    _found(spark, folder)
+    _problems(spark, folder)
 
 
 @examples(2, spark=True)
@@ -93,7 +93,7 @@ def test_damaged_parquet_files(spark: SparkSession, tmp_path: Path, seed: int) -
     for _ in range(rng.randint(1, 4)):
         data[rng.randrange(len(data))] = rng.randrange(256)
     part.write_bytes(bytes(data[: rng.choice((len(data), rng.randrange(len(data))))]))
-    _found(spark, folder)
+    _problems(spark, folder)
 
 
 def _partitions() -> st.SearchStrategy[tuple[tuple[str, int], ...]]:

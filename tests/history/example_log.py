@@ -91,7 +91,9 @@ def _grown(made: Made) -> None:
     topics = ("catalogue",)
     none, half, whole, rest = (_parts("catalogue", *of) for of in ((), (0, 1), range(4), (2, 3)))
 
-    def said(number: int, **members: tuple[list[Partition], list[Partition]]) -> dict[str, Client]:
+    def clients(
+        number: int, **members: tuple[list[Partition], list[Partition]]
+    ) -> dict[str, Client]:
         """Members with what they get and what they had in the generation before."""
         return {
             name.replace("_", "-"): Client(topics, gets, claims=had, claimed_in=number - 1)
@@ -99,14 +101,14 @@ def _grown(made: Made) -> None:
         }
 
     assignor = "cooperative-sticky"
-    made.classic("search", 1, 3700, said(1, index_1=(half, none)), assignor)
+    made.classic("search", 1, 3700, clients(1, index_1=(half, none)), assignor)
     _commit(made, "search", "catalogue", 2, 3700, 3900)
-    made.classic("search", 2, 3901, said(2, index_1=(whole, half)), assignor)
+    made.classic("search", 2, 3901, clients(2, index_1=(whole, half)), assignor)
     _commit(made, "search", "catalogue", 4, 3901, 4100)
     both = {"index_1": (half, whole), "indexer_2": (none, none)}
-    made.classic("search", 3, 4101, said(3, **both), assignor)
+    made.classic("search", 3, 4101, clients(3, **both), assignor)
     both = {"index_1": (half, half), "indexer_2": (rest, none)}
-    made.classic("search", 4, 4102, said(4, **both), assignor)
+    made.classic("search", 4, 4102, clients(4, **both), assignor)
     _commit(made, "search", "catalogue", 4, 4102, 4300)
 
 

@@ -16,7 +16,7 @@ from kassign_spark.spark.spark_versions import arrow_schema
 from tests.history.logs import Client, Made
 from tests.kafka.log_records import Record, write
 from tests.log.batches import decoded, differences
-from tests.log.said import TABLES, Said
+from tests.log.expected_rows import TABLES, ExpectedRows
 from tests.oracles import protocol
 
 _MEMBERS = 5_000
@@ -30,7 +30,7 @@ def test_a_record_of_thousands_of_members(spark: SparkSession) -> None:
     records = [_generation(1, _MEMBERS, 3), _generation(2, _MEMBERS - 1, 4)]
     written = write(spark, records)
     assert all(len(value or b"") > 4_000_000 for _, value in written)
-    expected, read = Said().all(records), decoded(written)
+    expected, read = ExpectedRows().all(records), decoded(written)
     tables = {table.name: read[place].to_pylist() for place, table in enumerate(TABLES)}
     assert differences(tables, expected.tables) == []
     assert len(read.unread) == 0

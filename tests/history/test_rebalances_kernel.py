@@ -42,7 +42,7 @@ _A, _B = Client(owned=_t(0, 1)), Client(owned=_t(2, 3))
 _ALL = Client(owned=_t(0, 1, 2, 3))
 
 
-def _told(made: Made) -> list[tuple[str, str | None]]:
+def _reasons(made: Made) -> list[tuple[str, str | None]]:
     rows = rebalances_arrow(made.log()).to_pylist()
     return [(row["reason"], row["reason_detail"]) for row in rows]
 
@@ -70,7 +70,7 @@ def test_a_day_of_a_group_in_words() -> None:
     made.classic("g", 12, 930, {})
     made.deleted("g", "classic", 1000)
     made.classic("g", 1, 1100, {"a-9": _ALL})
-    assert _told(made) == [
+    assert _reasons(made) == [
         ("first", None),
         ("member_joined", "joined a"),
         ("member_joined", "joined b"),
@@ -130,7 +130,7 @@ def test_the_second_round_of_a_cooperative_rebalance_hands_over() -> None:
     made.classic("g", 1, 0, {"a-1": _ALL}, "cooperative-sticky")
     made.classic("g", 2, 10, {"a-1": _A, "b-1": Client()}, "cooperative-sticky")
     made.classic("g", 3, 11, {"a-1": _A, "b-1": _B}, "cooperative-sticky")
-    assert _told(made)[1:] == [
+    assert _reasons(made)[1:] == [
         ("member_joined", "joined b"),
         ("handover", "2 partitions handed over"),
     ]
@@ -146,7 +146,7 @@ def test_a_group_that_goes_to_the_new_protocol_goes_on() -> None:
     made.epoch("g", 5, 10)
     made.target("g", "a-1", 10, _t(0, 1))
     made.target("g", "b-1", 10, _t(2, 3))
-    assert _told(made)[1:] == [("protocol_changed", "to the protocol consumer; joined b")]
+    assert _reasons(made)[1:] == [("protocol_changed", "to the protocol consumer; joined b")]
 
 
 def _shuffled(log: Log, seed: int) -> Log:

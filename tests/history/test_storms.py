@@ -18,7 +18,7 @@ _MINUTE = 60_000_000
 Row = dict[str, Any]
 
 
-def _found(table: pa.Table, within: int = 10 * _MINUTE, at_least: int = 5) -> list[Row]:
+def _find_storms(table: pa.Table, within: int = 10 * _MINUTE, at_least: int = 5) -> list[Row]:
     return [
         row
         for part in storms_arrow(table, within=within, at_least=at_least)
@@ -51,7 +51,7 @@ def test_storms_are_where_the_rebalances_stand_close(seed: int) -> None:
         rows += [_row(group, place, second) for place, second in enumerate(seconds)]
     at_least, within = rng.randrange(2, 5), rng.choice([30, 60, 200])
     rng.shuffle(rows)
-    result = _found(pa.Table.from_pylist(rows, ROWS), within * 1_000_000, at_least)
+    result = _find_storms(pa.Table.from_pylist(rows, ROWS), within * 1_000_000, at_least)
     storm_rows = [(s["group_id"], s["begins"], s["rebalances"], s["most_within"]) for s in result]
     assert storm_rows == _slowly(rows, timedelta(seconds=within), at_least)
 
@@ -115,7 +115,7 @@ def _flapping(away: list[float], assignor: str = "range") -> Made:
 
 
 def test_one_client_that_comes_and_goes_is_named() -> None:
-    (storm,) = _found(rebalances_arrow(_flapping([10, 20, 70, 5]).log()))
+    (storm,) = _find_storms(rebalances_arrow(_flapping([10, 20, 70, 5]).log()))
     assert storm["cause"] == "restarts"
     assert (storm["client_id"], storm["client_host"]) == ("b", "/10.0.0.1")
     assert (storm["rebalances"], storm["joins"], storm["leaves"]) == (8, 4, 4)
@@ -134,7 +134,9 @@ def test_crashes_slow_polls_and_two_deployments_are_told_apart() -> None:
     _dropped(made, "crash", silent=52)
     _dropped(made, "slow", silent=320)
     _fighting(made, "fight")
-    result = {row["group_id"]: row for row in _found(rebalances_arrow(made.log()), 60 * _MINUTE)}
+    result = {
+        row["group_id"]: row for row in _find_storms(rebalances_arrow(made.log()), 60 * _MINUTE)
+    }
     assert {group: row["cause"] for group, row in result.items()} == {
         "crash": "crashes",
         "slow": "polls_too_slow",

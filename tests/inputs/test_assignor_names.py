@@ -62,7 +62,7 @@ def test_of_members_and_events(spark: SparkSession) -> None:
     topics = builders.topics(spark, _SIZES)
     names, classes = (_members(spark, _named(classes)) for classes in (False, True))
     owned = builders.owned(
-        spark, [row for g in _named(True) for row in builders.held("m0: ap0", g)]
+        spark, [row for g in _named(True) for row in builders.owner_rows("m0: ap0", g)]
     )
     joins = "event int, kind string, group_id string, member_id string, assignors array<string>"
 

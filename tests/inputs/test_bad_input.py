@@ -14,7 +14,7 @@ from kassign_spark.inputs.checks import input_checks
 from kassign_spark.inputs.input_tables import conform_inputs
 from kassign_spark.inputs.problem_rows import list_problems
 from tests import builders
-from tests.builders import Rows, held
+from tests.builders import Rows, owner_rows
 
 _MEMBER = {"group_id": "g", "member_id": "C0", "topics": ["t0"], "assignor": "range"}
 _OTHER = {**_MEMBER, "member_id": "C1"}
@@ -392,10 +392,12 @@ def test_kafkas_own_answer_where_there_is_one(spark: SparkSession) -> None:
         builders.members(spark, [{**_MEMBER, "topics": ["t0", "t0", "gone"]}, _OTHER]),
         builders.topics(spark, [_TOPIC, _TOPIC, {"topic": "none", "num_partitions": 0}]),
         builders.owned(
-            spark, held("C0: t0p0 t0p9 gonep0; C1: t0p0; C2: t0p1", "g") + held("C0: t0p0", "else")
+            spark,
+            owner_rows("C0: t0p0 t0p9 gonep0; C1: t0p0; C2: t0p1", "g")
+            + owner_rows("C0: t0p0", "else"),
         ),
     )
-    expected = builders.assignment(spark, held("C0: t0p0; C1: t0p1", "g"))
+    expected = builders.assignment(spark, owner_rows("C0: t0p0; C1: t0p1", "g"))
     assert sorted(result.collect()) == sorted(expected.select(result.columns).collect())
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from kassign_spark import predict, validate
 from tests import builders
-from tests.builders import held
+from tests.builders import owner_rows
 from tests.kafka import oracle
 from tests.kafka.oracle import Group, Member
 
@@ -44,7 +44,7 @@ def _rows(cases: _Cases) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             )
             row = {"topics": ["t"], "assignor": "sticky", "generation": 4, **columns}
             members.append({**row, "group_id": group, "member_id": member, "member_seq": seq})
-        owned += held(text, group)
+        owned += owner_rows(text, group)
     return members, owned
 
 
@@ -93,7 +93,7 @@ def test_other_groups_have_no_such_order(spark: SparkSession) -> None:
         change, _ = of.get(row["group_id"], ({}, False))
         if "assignor" in change or row["member_id"] == "BB":
             row.update(change)
-    owned = [*owned, *held("c: tp2 tp3", "another claims it later")]
+    owned = [*owned, *owner_rows("c: tp2 tp3", "another claims it later")]
     rows = validate(
         builders.members(spark, members),
         builders.topics(spark, {"t": 4, "u": 4}),

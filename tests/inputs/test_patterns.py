@@ -116,7 +116,9 @@ def test_every_function_sees_the_topics_of_a_pattern(spark: SparkSession) -> Non
     ]
     topics = builders.topics(spark, sizes)
     holding = "C0: ordersp0 paymentsp1 gonep0"
-    owned_rows = [row for c in clusters for row in builders.held(holding, "mixed", cluster_id=c)]
+    owned_rows = [
+        row for c in clusters for row in builders.owner_rows(holding, "mixed", cluster_id=c)
+    ]
     owned = builders.owned(spark, owned_rows)
     options = {"assignor": "cooperative-sticky", "generation": 1}
     by_pattern = [{**row, **options, "cluster_id": "given"} for row in _BY_PATTERN]
@@ -127,8 +129,8 @@ def test_every_function_sees_the_topics_of_a_pattern(spark: SparkSession) -> Non
     by_list = [{**row.asDict(), "cluster_id": "listed"} for row in listed]
     members = builders.members(spark, by_pattern + by_list)
 
-    assignment = builders.kept(assign(members, topics, owned, assignor="range"))
-    steps = builders.kept(rebalance(members, topics, owned))
+    assignment = builders.local_copy(assign(members, topics, owned, assignor="range"))
+    steps = builders.local_copy(rebalance(members, topics, owned))
     wrong = violations(assignment, members, topics)
     for frame, least in (
         (assignment, 40),

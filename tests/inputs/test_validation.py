@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 from kassign_spark.assignors import ASSIGNORS
 from kassign_spark.validation.validate import validate
 from tests import builders
-from tests.builders import held
+from tests.builders import owner_rows
 
 _COLUMNS = (
     "group_id string, member_id string, topic string, partition int, problem string, detail string"
@@ -179,7 +179,7 @@ def _frames(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
         for group, case in _CASES.items()
         for row in case[0]
     ]
-    owned = [row for group, case in _CASES.items() for row in held(case[1], group)]
+    owned = [row for group, case in _CASES.items() for row in owner_rows(case[1], group)]
     return (
         builders.members(spark, members),
         builders.topics(spark, {"t2": 2, "none": 0}),

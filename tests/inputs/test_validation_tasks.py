@@ -77,7 +77,7 @@ def _about(topic: str | None) -> Row:
     return {"size": size, "is_known": size is not None, "is_empty": size == 0}
 
 
-def _found(rows: list[Row]) -> list[Row]:
+def _problems(rows: list[Row]) -> list[Row]:
     result: list[Row] = problems_arrow(as_table(rows, _SCHEMA)).to_pylist()
     return result
 
@@ -87,27 +87,29 @@ def test_random_groups_by_looking() -> None:
     groups = [_random_rows(rng, f"g{number:03}") for number in range(120)]
     rows = [row for group in groups for row in group]
     rng.shuffle(rows)
-    result = _found(rows)
+    result = _problems(rows)
     for group in groups:
         name = group[0]["group_id"]
         here = [row for row in result if row["group_id"] == name]
         members = {row["member_id"]: row for row in group if row["kind"] == MEMBER}
         owned = [row for row in group if row["kind"] == OWNED]
 
-        def said(problem: str, *columns: str, here: list[Row] = here) -> list[tuple[Any, ...]]:
+        def rows_of(problem: str, *columns: str, here: list[Row] = here) -> list[tuple[Any, ...]]:
             rows = [tuple(row[c] for c in columns) for row in here if row["problem"] == problem]
             return sorted(rows, key=str)
 
         subscribers = Counter(topic for member in members.values() for topic in member["texts"])
         gone = [("gone", n) for topic, n in subscribers.items() if topic == "gone"]
-        assert said("topic_without_metadata", "topic", "number") == gone
+        assert rows_of("topic_without_metadata", "topic", "number") == gone
         empty = [("t0", n) for topic, n in subscribers.items() if topic == "t0"]
-        assert said("topic_without_partitions", "topic", "number") == empty
-        assert said("owned_partition_missing", "member_id", "topic", "partition") == sorted(
+        assert rows_of("topic_without_partitions", "topic", "number") == empty
+        assert rows_of("owned_partition_missing", "member_id", "topic", "partition") == sorted(
             ((r["member_id"], r["topic"], r["partition"]) for r in owned if _is_gone(r)), key=str
         )
         strange = Counter(r["member_id"] for r in owned if r["member_id"] not in members)
-        assert said("owner_not_in_group", "member_id", "number") == sorted(strange.items(), key=str)
+        assert rows_of("owner_not_in_group", "member_id", "number") == sorted(
+            strange.items(), key=str
+        )
         claims: dict[tuple[Any, ...], list[tuple[str, int]]] = {}
         for row in owned:
             if row["member_id"] in members:
@@ -118,7 +120,7 @@ def test_random_groups_by_looking() -> None:
         twice = [(*tp, sorted(by)) for tp, by in claims.items() if len(by) > 1]
         problems = [
             (topic, partition, list(zip(texts, numbers, strict=True)))
-            for topic, partition, texts, numbers in said(
+            for topic, partition, texts, numbers in rows_of(
                 "claimed_twice", "topic", "partition", "texts", "numbers"
             )
         ]
@@ -128,10 +130,10 @@ def test_random_groups_by_looking() -> None:
             if row["group_instance_id"]:
                 by_instance.setdefault(row["group_instance_id"], []).append(member)
         several = sorted((i, sorted(ids)) for i, ids in by_instance.items() if len(ids) > 1)
-        assert said("duplicate_group_instance_id", "text", "texts") == several
+        assert rows_of("duplicate_group_instance_id", "text", "texts") == several
         named = sorted({row["assignor"] or "" for row in members.values()})
-        assert said("assignor_unusable", "texts") == [(named,)]
-        assert said("duplicate_member", "number") == []
+        assert rows_of("assignor_unusable", "texts") == [(named,)]
+        assert rows_of("duplicate_member", "number") == []
 
 
 def _is_gone(row: Row) -> bool:
@@ -142,7 +144,7 @@ def test_members_that_are_there_twice() -> None:
     key = {"cluster_id": "", "group_id": "g", "kind": MEMBER, "texts": []}
     rows = [{**key, "member_id": member} for member in ("a", "b", "a", "", "", None, None)]
     rows += [{**key, "group_id": "", "member_id": "c"}] * 2
-    twice = [row for row in _found(rows) if row["problem"] == "duplicate_member"]
+    twice = [row for row in _problems(rows) if row["problem"] == "duplicate_member"]
     assert [(row["group_id"], row["member_id"], row["number"]) for row in twice] == [("g", "a", 2)]
 
 
@@ -161,8 +163,8 @@ def _order_is_unknown(group: str) -> list[Row]:
 
 def test_an_order_that_is_not_known() -> None:
     rows = _order_is_unknown("g")
-    (problem,) = (row for row in _found(rows) if row["problem"] == "member_order_unknown")
+    (problem,) = (row for row in _problems(rows) if row["problem"] == "member_order_unknown")
     assert (problem["group_id"], problem["texts"], problem["number"]) == ("g", ["Aa", "BB"], 1)
     for place, row in enumerate(rows[:3]):
         row["member_seq"] = place
-    assert not [row for row in _found(rows) if row["problem"] == "member_order_unknown"]
+    assert not [row for row in _problems(rows) if row["problem"] == "member_order_unknown"]

@@ -115,8 +115,10 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_package_is_the_installed_one(environment: Environment) -> None:
-    output = environment.run("python", "-c", "import kassign_spark as k; print(k.__file__)").stdout
-    assert "/site-packages/kassign_spark/" in output
+    location = environment.run(
+        "python", "-c", "import kassign_spark as k; print(k.__file__)"
+    ).stdout
+    assert "/site-packages/kassign_spark/" in location
     assert environment.run("kassign-spark", "--version").stdout == f"kassign-spark {__version__}\n"
     module = environment.run("python", "-m", "kassign_spark", "--version").stdout
     assert module == f"kassign-spark {__version__}\n"
@@ -136,7 +138,7 @@ def test_all_extras(environment: Environment) -> None:
 
 
 def test_commands(environment: Environment) -> None:
-    def said(*arguments: str) -> str:
+    def stdout_of(*arguments: str) -> str:
         ran = environment.run("kassign-spark", *arguments)
         # PySpark 4.2 and 4.3 warn of pandas 3 while they are imported, in two lines each time.
         warns = r"pandas >= 3|pandas_version\(\)$"
@@ -144,14 +146,14 @@ def test_commands(environment: Environment) -> None:
         assert [line for line in errors if not line.endswith(" ...")] == []
         return ran.stdout
 
-    assigned = said("assign", "fleet", "--output", "plan", "--show", "1")
+    assigned = stdout_of("assign", "fleet", "--output", "plan", "--show", "1")
     assert "25 groups, 142 members, 943 partitions, no violations" in assigned
-    assert "the report is in report.html" in said("report", "plan", "--output", "report.html")
+    assert "the report is in report.html" in stdout_of("report", "plan", "--output", "report.html")
     page = (environment.elsewhere / "report.html").read_text()
     assert "<svg" in page
     assert "<script>" in page
     assert "orders-notifications" in page
-    drawn = said("graph", "fleet", "--output", "graph")
+    drawn = stdout_of("graph", "fleet", "--output", "graph")
     assert "the tables vertices, edges and bottlenecks are in graph" in drawn
 
 
@@ -169,7 +171,7 @@ def test_type_information(environment: Environment) -> None:
     options = ["--strict", "--no-error-summary", "--cache-dir=cache"]
     options.append(f"--python-executable={environment.python}")
 
-    def found(name: str) -> list[str]:
+    def mypy_errors(name: str) -> list[str]:
         ran = subprocess.run(
             [sys.executable, "-m", "mypy", *options, name],
             cwd=environment.elsewhere,
@@ -180,7 +182,7 @@ def test_type_information(environment: Environment) -> None:
         )
         return ran.stdout.splitlines()
 
-    assert found("user_good.py") == []
+    assert mypy_errors("user_good.py") == []
     wrong = (Path(__file__).parent / "user_wrong.py").read_text().splitlines()
     expected = [
         (str(number), line.rpartition("# ")[2])
@@ -188,7 +190,8 @@ def test_type_information(environment: Environment) -> None:
         if "  # " in line
     ]
     errors = [
-        re.match(r"user_wrong\.py:(\d+): error: .*\[([\w-]+)\]$", e) for e in found("user_wrong.py")
+        re.match(r"user_wrong\.py:(\d+): error: .*\[([\w-]+)\]$", e)
+        for e in mypy_errors("user_wrong.py")
     ]
     assert [(e[1], e[2]) for e in errors if e] == expected
     assert len(expected) == 4

@@ -70,7 +70,7 @@ def answers(name: str) -> list[str]:
     return result
 
 
-def told(answer: Assigned | str) -> str:
+def digest(answer: Assigned | str) -> str:
     """A digest of an assignment, or the name of the exception, or ``TimeLimit``."""
     if isinstance(answer, str):
         return answer
@@ -98,7 +98,7 @@ def ask(spark: SparkSession, name: str, groups: list[Group]) -> list[str]:
     result = oracle.assign(spark, groups, seconds=_SECONDS)
     if name == "differing":
         return [measured(group, answer) for group, answer in zip(groups, result, strict=True)]
-    return [told(answer) for answer in result]
+    return [digest(answer) for answer in result]
 
 
 def _record() -> None:

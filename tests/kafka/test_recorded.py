@@ -5,7 +5,7 @@ import random
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.kafka.recorded import FLEETS, answers, ask, fleet, told
+from tests.kafka.recorded import FLEETS, answers, ask, digest, fleet
 from tests.kernels import answer_of
 
 _FRESH = 300
@@ -31,7 +31,7 @@ def test_kernels_give_the_jars_answers_to_other_groups_each_run(
 ) -> None:
     seed = random.SystemRandom().randrange(10**9)
     groups = FLEETS[name](_FRESH, seed)
-    result = [told(answer) for answer in answer_of(name, groups)]
+    result = [digest(answer) for answer in answer_of(name, groups)]
     differing = [
         (index, group)
         for index, (group, mine, jars) in enumerate(

@@ -352,7 +352,7 @@ def test_a_migration_step_by_step(spark: SparkSession, history: History, to: str
     assert wrong == []
 
 
-class Said(NamedTuple):
+class StepSummary(NamedTuple):
     """What ``migrate`` says of one step: its event, whose, and moved, paused and unread."""
 
     event: str
@@ -360,7 +360,9 @@ class Said(NamedTuple):
     counts: tuple[int, int, int]
 
 
-def _migrated(spark: SparkSession, start: Moment, group: str, to: str, assignor: str) -> list[Said]:
+def _migrated(
+    spark: SparkSession, start: Moment, group: str, to: str, assignor: str
+) -> list[StepSummary]:
     snapshot = to_snapshot(start.tables, spark)
     name = f"both-{group}"
     places = {s.member_id: n[-1] for n, s in start.states.items() if s.group_id == name}
@@ -376,7 +378,7 @@ def _migrated(spark: SparkSession, start: Moment, group: str, to: str, assignor:
     (verdict,) = verdicts.collect()
     assert (verdict.verdict, verdict.way) == ("ready", "online")
     return [
-        Said(row.event, places[row.member_id], (row.moved, row.paused, row.unread))
+        StepSummary(row.event, places[row.member_id], (row.moved, row.paused, row.unread))
         for row in steps.orderBy("step").collect()
     ]
 

@@ -73,7 +73,7 @@ def printed(address: str, version: str, folder: Path) -> tuple[list[str], str]:
     return [str(files[name]) for name in _TABLES], str(files["topics"])
 
 
-def ours(rows: Any, has_new: bool) -> list[Any]:
+def rows_of_module(rows: Any, has_new: bool) -> list[Any]:
     """Rows of this module's groups: the broker has those of other tests too."""
     names = {f"told {assignor}" for assignor in _ASSIGNORS} | {"told-idle"}
     return [row for row in rows if row[1] in (names | {"told-new"} if has_new else names)]
@@ -87,7 +87,9 @@ def test_a_snapshot_of_texts_is_the_live_one(
     files, topics = printed(address, version, tmp_path)
     has_new = version >= "3.8"
     tables = read_described(files, topics).tables
-    assert sorted(ours(tables.owned, has_new)) == sorted(ours(live.owned, has_new))
+    assert sorted(rows_of_module(tables.owned, has_new)) == sorted(
+        rows_of_module(live.owned, has_new)
+    )
     assert [(*r[:3], *r[4:]) for r in tables.topics if r[1] in _TOPICS] == [
         (*r[:3], r[4] if version > "2.7" else None) for r in live.topics if r[1] in _TOPICS
     ]
@@ -96,16 +98,16 @@ def test_a_snapshot_of_texts_is_the_live_one(
             *(*row[:3], row[3] if version > "2.4.1" else None, *row[4:7]),
             *(row[7] if row[11] and version == KAFKA_VERSION else None, *row[8:]),
         )
-        for row in ours(live.members, has_new)
+        for row in rows_of_module(live.members, has_new)
     ]
-    assert ours(tables.members, has_new) == expected
-    assert sorted(r[:5] for r in ours(tables.target, has_new)) == sorted(
-        r[:5] for r in ours(live.target, has_new)
+    assert rows_of_module(tables.members, has_new) == expected
+    assert sorted(r[:5] for r in rows_of_module(tables.target, has_new)) == sorted(
+        r[:5] for r in rows_of_module(live.target, has_new)
     )
     assert live.offsets is not None
     assert tables.offsets is not None
     committed = {r[1:4]: (r[5], r[6]) for r in live.offsets if r[6] is not None}
-    result = {r[1:4]: (r[5], r[6]) for r in ours(tables.offsets, has_new)}
+    result = {r[1:4]: (r[5], r[6]) for r in rows_of_module(tables.offsets, has_new)}
     assert result
     assert result == {key: committed[key] for key in result}
     omitted = {o.name: o.reason for o in tables.omitted}

@@ -110,15 +110,15 @@ def test_a_plan_drains_the_lag(
     """Each member reads, by ``assign()``, as many records as the plan says, and no more."""
     cluster, _, now = snapshots
 
-    def said(*arguments: str) -> Any:
+    def document(*arguments: str) -> Any:
         assert cli.main([*arguments, "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
     capsys.readouterr()
-    plan = said("plan", str(now), "--weights", "lag", "--output", str(tmp_path / "plan"))
+    plan = document("plan", str(now), "--weights", "lag", "--output", str(tmp_path / "plan"))
     (verdict,) = (group for group in plan["groups"] if group["group_id"] == _GROUP)
     lag = [end - _COMMITTED.get(p, end) for p, end in enumerate(_ENDS)]
-    members = said("deliver", str(tmp_path / "plan"), "--group", _GROUP)["members"]
+    members = document("deliver", str(tmp_path / "plan"), "--group", _GROUP)["members"]
     assert len(members) == 2
     read = Counter[str]()
     for member in members:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kassign_spark.log.decode import DecodedTables, decode_table
 from tests.kafka.log_records import TEXTS, Bytes, Record
-from tests.log.said import recorded_at
+from tests.log.expected_rows import recorded_at
 from tests.oracles import protocol
 
 

@@ -13,7 +13,7 @@ from kassign_spark.log import structs
 from kassign_spark.log.messages import KINDS, OTHER_KINDS
 from tests.kafka.log_records import Bytes, Record, kinds, random_record, read, versions, write
 from tests.log.batches import damaged, decoded, differences, with_messages
-from tests.log.said import TABLES, Said
+from tests.log.expected_rows import TABLES, ExpectedRows
 
 Written = list[tuple[Bytes, Record]]
 
@@ -49,7 +49,7 @@ def lists(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(structs, "_LONG_LIST", 0)
 
 
-def _agrees(records: Sequence[Bytes], expected: Said) -> None:
+def _agrees(records: Sequence[Bytes], expected: ExpectedRows) -> None:
     result = decoded(records)
     tables = {table.name: result[i].to_pylist() for i, table in enumerate(TABLES)}
     assert differences(tables, expected.tables) == []
@@ -58,7 +58,7 @@ def _agrees(records: Sequence[Bytes], expected: Said) -> None:
 
 @pytest.mark.usefixtures("lists")
 def test_every_kind_and_version_is_decoded_as_the_jar_reads_it(written: Written) -> None:
-    _agrees([both for both, _ in written], Said().all(record for _, record in written))
+    _agrees([both for both, _ in written], ExpectedRows().all(record for _, record in written))
 
 
 def test_every_kind_is_known_by_kafkas_name() -> None:
@@ -96,4 +96,4 @@ def test_damaged_records_are_what_the_jar_reads_or_counted(
     broken = [damaged(rng, both) for both, _ in rng.choices(written, k=6000)]
     decoded_records = read(spark, broken)
     assert 1000 < sum(isinstance(record, str) for record in decoded_records) < 5000
-    _agrees(broken, Said().all(decoded_records))
+    _agrees(broken, ExpectedRows().all(decoded_records))

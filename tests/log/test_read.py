@@ -18,7 +18,7 @@ from kassign_spark.schemas import TOPICS
 from kassign_spark.spark.spark_versions import KAFKA_PACKAGE
 from tests.kafka.log_records import Bytes, Record, random_record, versions, write
 from tests.log.batches import damaged, decoded, with_messages
-from tests.log.said import recorded_at
+from tests.log.expected_rows import recorded_at
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.partition_ranges import holdings
 from tests import builders
-from tests.builders import held
+from tests.builders import owner_rows
 
 _COLUMNS = (
     "group_id string, member_count int, partition_count bigint, min_assigned bigint, "
@@ -65,8 +65,8 @@ def _frames(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
         for group, case in _CASES.items()
         for member, topics in case[0].items()
     ]
-    assigned = [held(case[1], group) for group, case in _CASES.items()]
-    owned = [row for group, case in _CASES.items() for row in held(case[2], group)]
+    assigned = [owner_rows(case[1], group) for group, case in _CASES.items()]
+    owned = [row for group, case in _CASES.items() for row in owner_rows(case[2], group)]
     return (
         builders.assignment(spark, *assigned),
         builders.members(spark, members),
@@ -116,8 +116,8 @@ def test_cross_rack_partitions(spark: SparkSession) -> None:
     ]
     assigned = builders.assignment(
         spark,
-        held("east: tp0 tp2; west: tp1 tp3 up0; nowhere: tp1", "g"),
-        held("anywhere: tp0 tp1", "h"),
+        owner_rows("east: tp0 tp2; west: tp1 tp3 up0; nowhere: tp1", "g"),
+        owner_rows("anywhere: tp0 tp1", "h"),
     )
     frames = assigned, builders.members(spark, members)
     rows = balance(*frames, topics=builders.topics(spark, topics)).collect()
@@ -134,9 +134,9 @@ def test_clusters_do_not_mix(spark: SparkSession) -> None:
         for cluster in ("east", "west")
     ]
     result = balance(
-        builders.assignment(spark, held("C0: t0p0 t0p1", "g", cluster_id="east")),
+        builders.assignment(spark, owner_rows("C0: t0p0 t0p1", "g", cluster_id="east")),
         builders.members(spark, rows),
-        builders.owned(spark, held("C0: t0p0 t0p1", "g", cluster_id="west")),
+        builders.owned(spark, owner_rows("C0: t0p0 t0p1", "g", cluster_id="west")),
     ).orderBy("cluster_id")
     assert result.columns[:2] == ["cluster_id", "group_id"]
     assert [(r.cluster_id, r.partition_count, r.kept_count) for r in result.collect()] == [
@@ -151,7 +151,8 @@ def test_holdings_are_ranges(spark: SparkSession) -> None:
     ]
     result = holdings(
         builders.assignment(
-            spark, held("C0: t1p0 t0p5 t0p1 t0p0 t0p3 t0p4 t0p9; C2: t2p1 t1p1 t0p8 t0p7", "g")
+            spark,
+            owner_rows("C0: t1p0 t0p5 t0p1 t0p0 t0p3 t0p4 t0p9; C2: t2p1 t1p1 t0p8 t0p7", "g"),
         ),
         builders.members(spark, members),
         limit=3,

@@ -64,7 +64,7 @@ def exact(tables: oracle.Tables) -> list[Row]:
     return [row for row in rows if row.protocol != "consumer"]
 
 
-def found(rows: list[Row], index: int) -> dict[Key, Row]:
+def rows_of_group(rows: list[Row], index: int) -> dict[Key, Row]:
     of_group = [row for row in rows if row.group_id == oracle.group_id(index)]
     by_key = {(row.assignor, row.protocol): row for row in of_group}
     assert len(by_key) == len(of_group)
@@ -79,8 +79,10 @@ def numbers(rows: dict[Key, Row], *columns: str) -> dict[Key, tuple[int, ...]]:
 def test_by_hand(is_exact: bool, planned: list[Row], exact: list[Row]) -> None:
     rows = exact if is_exact else planned
     assert len(rows) == len(GROUPS) * 5
-    joined = found(rows, 0)
-    assert {row.verdict for index in range(3) for row in found(rows, index).values()} == {"ok"}
+    joined = rows_of_group(rows, 0)
+    assert {row.verdict for index in range(3) for row in rows_of_group(rows, index).values()} == {
+        "ok"
+    }
     assert numbers(joined, "kept", "moved", "rounds", "paused") == {
         # p3 goes from b to c, a keeps p0 and p1.
         ("range", "eager"): (3, 1, 1, 4),
@@ -96,29 +98,29 @@ def test_by_hand(is_exact: bool, planned: list[Row], exact: list[Row]) -> None:
         assert (row.least_moves, row.sum_of_squares, row.least_sum_of_squares) == (1, 6, 6)
     # Loads of c0, c1, c2 are 5, 3, 1 by topic, and 4, 3, 2 at the best.
     uneven, best = (4, 1, 35), (2, 2, 29)
-    assert numbers(found(rows, 1), "spread", "topic_spread", "sum_of_squares") == {
+    assert numbers(rows_of_group(rows, 1), "spread", "topic_spread", "sum_of_squares") == {
         ("range", "eager"): uneven,
         ("roundrobin", "eager"): uneven,
         ("sticky", "eager"): best,
         COOPERATIVE: best,
         FORGETFUL: best,
     }
-    assert {row.least_sum_of_squares for row in found(rows, 1).values()} == {29}
-    for row in found(rows, 2).values():
+    assert {row.least_sum_of_squares for row in rows_of_group(rows, 1).values()} == {29}
+    for row in rows_of_group(rows, 2).values():
         assert (row.partition_count, row.rounds, row.paused, row.moved) == (0, 1, 0, 0)
 
 
 def test_the_coordinators_assignors(every: list[Row]) -> None:
     rows = [row for row in every if row.protocol == "consumer"]
     assert len(rows) == len(GROUPS) * 2
-    joined = found(rows, 0)
+    joined = rows_of_group(rows, 0)
     # range: blocks of 2, 1, 1; uniform: a and b keep what they may, c gets what b gives up.
     moves = ("kept", "moved", "rounds", "paused", "spread", "verdict")
     assert numbers(joined, *moves) == {
         ("range", "consumer"): (3, 1, 3, 1, 1, "ok"),
         ("uniform", "consumer"): (3, 1, 3, 1, 1, "ok"),
     }
-    mixed = found(rows, 1)
+    mixed = rows_of_group(rows, 1)
     assert mixed["range", "consumer"].sum_of_squares == 35
     assert mixed["uniform", "consumer"].sum_of_squares == 29
     assert "is not known, and topics are gone through by their ids" in (
@@ -137,7 +139,7 @@ def test_it_is_its_parts_called_one_by_one(spark: SparkSession, planned: list[Ro
     }
     for variant, name in enumerate(by_name):
         for index in range(len(STATES)):
-            rows = found(planned, FIRST_STATE + index)
+            rows = rows_of_group(planned, FIRST_STATE + index)
             row = rows[name, "cooperative" if name == COOPERATIVE[0] else "eager"]
             expected = measured[oracle.group_id(variant * len(STATES) + index)]
             assert row.member_count == expected.member_count
@@ -157,7 +159,7 @@ def test_it_is_its_parts_called_one_by_one(spark: SparkSession, planned: list[Ro
         summary = {row.group_id: row for row in summarize(steps, tables.owned).collect()}
         assert len(summary) > len(STATES) / 2
         for index in range(len(STATES)):
-            row, name = found(planned, FIRST_STATE + index)[key], oracle.group_id(index)
+            row, name = rows_of_group(planned, FIRST_STATE + index)[key], oracle.group_id(index)
             if name in summary:
                 assert (row.rounds, row.moved, row.paused, row.partition_count) == (
                     summary[name].rounds,
@@ -168,15 +170,15 @@ def test_it_is_its_parts_called_one_by_one(spark: SparkSession, planned: list[Ro
 
 
 def test_the_clients_own_answers(tables: oracle.Tables, exact: list[Row]) -> None:
-    assert found(exact, 3)[COOPERATIVE].verdict == "never_settles"
-    throwing = found(exact, 4)["sticky", "eager"]
+    assert rows_of_group(exact, 3)[COOPERATIVE].verdict == "never_settles"
+    throwing = rows_of_group(exact, 4)["sticky", "eager"]
     assert (throwing.verdict, throwing.moved, throwing.rounds) == ("throws", None, None)
     assert "NullPointerException" in throwing.detail
     assert throwing.least_moves is not None
     changed = diff(tables.owned, predict(*tables, assignor="sticky").assignment)
     moved = {row.group_id: row.moved for row in moves(changed).collect()}
     for index in range(FIRST_STATE, len(GROUPS)):
-        row = found(exact, index)["sticky", "eager"]
+        row = rows_of_group(exact, index)["sticky", "eager"]
         assert row.moved == moved.get(oracle.group_id(index), 0)
         # The optimum is null where nothing is assigned.
         least = row.least_sum_of_squares

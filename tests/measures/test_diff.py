@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kassign_spark.errors import SchemaError
 from kassign_spark.plans.diff import diff
 from tests import builders
-from tests.builders import held
+from tests.builders import owner_rows
 
 _COLUMNS = "group_id string, topic string, partition int, from_member string, to_member string"
 
@@ -36,8 +36,8 @@ _CASES = {
 
 @pytest.fixture(scope="module")
 def frames(spark: SparkSession) -> tuple[DataFrame, DataFrame]:
-    before = [held(case[0], group) for group, case in _CASES.items()]
-    after = [held(case[1], group) for group, case in _CASES.items()]
+    before = [owner_rows(case[0], group) for group, case in _CASES.items()]
+    after = [owner_rows(case[1], group) for group, case in _CASES.items()]
     return builders.assignment(spark, *before), builders.assignment(spark, *after)
 
 
@@ -51,8 +51,8 @@ def test_each_change(spark: SparkSession, frames: tuple[DataFrame, DataFrame]) -
 
 
 def test_clusters_do_not_mix(spark: SparkSession) -> None:
-    before = builders.assignment(spark, held("C0: t0p0", "g", cluster_id="east"))
-    after = builders.assignment(spark, held("C0: t0p0", "g", cluster_id="west"))
+    before = builders.assignment(spark, owner_rows("C0: t0p0", "g", cluster_id="east"))
+    after = builders.assignment(spark, owner_rows("C0: t0p0", "g", cluster_id="west"))
     expected = spark.createDataFrame(
         [
             ("east", "g", "t0", 0, "C0", None, "dropped"),

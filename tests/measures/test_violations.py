@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark.measures.violations import violations
 from tests import builders
-from tests.builders import held
+from tests.builders import owner_rows
 
 _COLUMNS = (
     "group_id string, rule string, member_id string, topic string, partition int, detail string"
@@ -85,10 +85,10 @@ def _frames(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame, DataF
         for group, case in _CASES.items()
         for member, topics in case[0].items()
     ]
-    owned = [row for group, case in _CASES.items() for row in held(case[2], group)]
-    owned += held("C0: t1p0", "no such group")
+    owned = [row for group, case in _CASES.items() for row in owner_rows(case[2], group)]
+    owned += owner_rows("C0: t1p0", "no such group")
     return (
-        builders.assignment(spark, *(held(case[1], group) for group, case in _CASES.items())),
+        builders.assignment(spark, *(owner_rows(case[1], group) for group, case in _CASES.items())),
         builders.members(spark, members),
         builders.topics(spark, {"t1": 1, "t2": 2, "none": 0}),
         builders.owned(spark, owned),

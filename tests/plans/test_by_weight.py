@@ -62,9 +62,9 @@ def fleet(spark: SparkSession) -> tuple[DataFrame, ...]:
         *shared("nobody", 5),
     ]
     claims = [
-        *builders.held("a: evenp0 evenp1; b: evenp2 evenp3", "even"),
-        *builders.held("a: hotp0 hotp1 hotp2; b: hotp3", "hot"),
-        *builders.held("a: splitp0 splitp1; c: splitp2", "split"),
+        *builders.owner_rows("a: evenp0 evenp1; b: evenp2 evenp3", "even"),
+        *builders.owner_rows("a: hotp0 hotp1 hotp2; b: hotp3", "hot"),
+        *builders.owner_rows("a: splitp0 splitp1; c: splitp2", "split"),
     ]
     return (
         builders.members(spark, members),

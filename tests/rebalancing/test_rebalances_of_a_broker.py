@@ -42,7 +42,7 @@ _SIZES = {"rounds-a": 7, "rounds-b": 4}
 _GROWN = {"rounds-b": 9}
 _MEMBER_ID, _TOPICS, _GENERATION = 2, 5, 7
 
-Held = list[tuple[str, int]]
+Partitions = list[tuple[str, int]]
 
 
 class Change(NamedTuple):
@@ -52,7 +52,7 @@ class Change(NamedTuple):
     after: ClusterTables
     states_before: dict[str, State]
     states: dict[str, State]
-    claims: dict[str, Held]
+    claims: dict[str, Partitions]
     """By member of the sticky group: what its user data said when it joined."""
 
 
@@ -60,8 +60,8 @@ class Predicted(NamedTuple):
     """By change, group and member."""
 
     rounds: dict[tuple[str, str], int]
-    holdings: dict[tuple[str, str, str], Held]
-    calls: dict[tuple[str, str, str], list[tuple[str, Held]]]
+    holdings: dict[tuple[str, str, str], Partitions]
+    calls: dict[tuple[str, str, str], list[tuple[str, Partitions]]]
 
 
 class Fleet:
@@ -127,7 +127,7 @@ class Fleet:
             before, read_cluster(self._address), states_before, states, self._claims()
         )
 
-    def _claims(self) -> dict[str, Held]:
+    def _claims(self) -> dict[str, Partitions]:
         admin = KafkaAdminClient(bootstrap_servers=self._address)
         try:
             (coordinator,) = {broker["broker_id"] for broker in admin.describe_cluster()["brokers"]}

@@ -23,7 +23,9 @@ MEMBERS = [
     for member in ("C0", "C1")
 ]
 OWNED = [
-    row for name in _GROUPS for row in builders.held("C0: bouncedp0 bouncedp1; C1: bouncedp2", name)
+    row
+    for name in _GROUPS
+    for row in builders.owner_rows("C0: bouncedp0 bouncedp1; C1: bouncedp2", name)
 ]
 EVENTS = [
     {**e("assignor_changes", member, assignors=names), "group_id": name, "event": number}

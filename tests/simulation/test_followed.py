@@ -67,7 +67,7 @@ def test_each_round_is_the_assignors_answer_to_what_cooperative_members_own(
     number = 0
     while states:
         number += 1
-        asked = [_told(GROUPS[i], state) for i, state in states.items()]
+        asked = [_seen_by_leader(GROUPS[i], state) for i, state in states.items()]
         for (i, state), answer in zip(
             list(states.items()), oracle.assign(spark, asked), strict=True
         ):
@@ -87,7 +87,7 @@ def test_each_round_is_the_assignors_answer_to_what_cooperative_members_own(
     assert number == 2
 
 
-def _told(group: Group, state: dict[str, Any]) -> Group:
+def _seen_by_leader(group: Group, state: dict[str, Any]) -> Group:
     """The group as its leader sees it: nothing of eager members, nothing of dropped topics."""
     members = []
     for m in group.members:

@@ -213,7 +213,7 @@ def test_topics_touch_their_subscribers_alone(simulated: Simulated) -> None:
     assert gone == {"lists", "by-pattern"}
 
 
-def held(rows: list[Row]) -> dict[str, set[tuple[str, int]]]:
+def final_owned(rows: list[Row]) -> dict[str, set[tuple[str, int]]]:
     last = max(r["round"] or 0 for r in rows)
     result: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for row in rows:
@@ -249,13 +249,13 @@ def test_each_event_meets_the_state_that_the_one_before_left(
             )
         [answer] = oracle.assign(spark, [group])
         assert isinstance(answer, dict)
-        result = held(simulated[name, 10, 1])
+        result = final_owned(simulated[name, 10, 1])
         assert {m: sorted(result[m]) for m in members} == oracle.as_sets(answer), name
-    sticky = held(simulated["joins", 10, 1])
+    sticky = final_owned(simulated["joins", 10, 1])
     assert {m: len(tps) for m, tps in sticky.items()} == dict(
         zip(joined, [3, 2, 2, 2], strict=True)
     )
-    before = held(simulated["joins", 0, 1])
+    before = final_owned(simulated["joins", 0, 1])
     assert all(before[m] <= sticky[m] for m in joined)
 
 

@@ -34,8 +34,10 @@ def group_of(count: int, *, static: bool = False, **columns: Any) -> tuple[list[
     return members, target
 
 
-def told(members: Sequence[Row], target: Sequence[Row], *events: Row) -> list[list[dict[str, Any]]]:
-    """The rows of each told event and stage."""
+def rows_by_event(
+    members: Sequence[Row], target: Sequence[Row], *events: Row
+) -> list[list[dict[str, Any]]]:
+    """Return the rows of each known event and stage."""
     topics = [
         {"topic": "t", "num_partitions": len(target), "topic_id": _ID},
         {"topic": "u", "num_partitions": 3, "topic_id": "b1Xw2dQeT0u3s5gqk7Yp8g"},
@@ -129,7 +131,7 @@ def changes(rows: Sequence[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_events(
     static: bool, event: Row, rises: bool, epoch: int, computed: int | None, says: str
 ) -> None:
-    (rows,) = told(*group_of(3, static=static), event)
+    (rows,) = rows_by_event(*group_of(3, static=static), event)
     row = rows[0]
     assert (row["rebalance"], row["group_epoch"], row["protocol"]) == (rises, epoch, "consumer")
     assert row["computed_within_ms"] == computed
@@ -138,32 +140,36 @@ def test_events(
 
 
 def test_only_what_moves_is_revoked_and_it_comes_in_the_third_round() -> None:
-    (rows,) = told(*group_of(2), {"kind": "topic_grows", "topic": "t", "num_partitions": 5})
+    (rows,) = rows_by_event(
+        *group_of(2), {"kind": "topic_grows", "topic": "t", "num_partitions": 5}
+    )
     assert [(r[0], r[4]) for r in changes(rows)] == [(1, "assigned")]
-    (rows,) = told(*group_of(2), {"kind": "member_joins", "member_id": "new"})
+    (rows,) = rows_by_event(*group_of(2), {"kind": "member_joins", "member_id": "new"})
     assert [(r[0], r[4]) for r in changes(rows)] == [(1, "revoked"), (3, "assigned")]
     assert rows[0]["settled_within_ms"] == 10_000
 
 
 def test_a_topic_that_is_made_again_is_taken_first() -> None:
-    (rows,) = told(*group_of(2), {"kind": "topic_is_recreated", "topic": "t", "num_partitions": 2})
+    (rows,) = rows_by_event(
+        *group_of(2), {"kind": "topic_is_recreated", "topic": "t", "num_partitions": 2}
+    )
     actions = [(r[0], r[4]) for r in changes(rows)]
     assert actions == [(1, "revoked")] * 4 + [(2, "assigned")] * 2
 
 
 def test_a_static_restart() -> None:
     restart = {"kind": "member_restarts", "member_id": "i1", "downtime_ms": 10_000}
-    (rows,) = told(*group_of(3, static=True), restart)
+    (rows,) = rows_by_event(*group_of(3, static=True), restart)
     assert (rows[0]["stage"], rows[0]["rebalance"], rows[0]["group_epoch"]) == (2, False, 7)
     assert changes(rows) == []
-    other = told(*group_of(3, static=True), {**restart, "topics": ["t", "u"]})
+    other = rows_by_event(*group_of(3, static=True), {**restart, "topics": ["t", "u"]})
     assert (other[0][0]["rebalance"], other[0][0]["group_epoch"]) == (True, 8)
-    late = told(*group_of(3, static=True), {**restart, "downtime_ms": 46_000})
+    late = rows_by_event(*group_of(3, static=True), {**restart, "downtime_ms": 46_000})
     assert [rows[0]["group_epoch"] for rows in late] == [8, 9]
-    crashed = told(*group_of(3, static=True), {**restart, "stop": "crash"})
+    crashed = rows_by_event(*group_of(3, static=True), {**restart, "stop": "crash"})
     assert "UNRELEASED_INSTANCE_ID" in crashed[1][0]["reason"]
     # The group's own session timeout counts, unless the event has one.
-    kept = told(
+    kept = rows_by_event(
         *group_of(3, static=True),
         {"kind": "group_settings_change", "session_timeout_ms": 60_000},
         {**restart, "downtime_ms": 46_000},
@@ -182,7 +188,7 @@ def test_a_static_restart() -> None:
 )
 def test_a_dynamic_restart_is_free_if_nobody_computes_meanwhile(more: Row, stages: int) -> None:
     restart = {"kind": "member_restarts", "member_id": "m1", **more}
-    result = told(*group_of(3), restart)
+    result = rows_by_event(*group_of(3), restart)
     assert len(result) == stages
     assert result[-1][0]["group_epoch"] == 9
     got = [r[1:4] for r in changes(result[-1]) if r[4] == "assigned" and r[1] == "m1"]
@@ -195,27 +201,27 @@ def test_a_dynamic_restart_is_free_if_nobody_computes_meanwhile(more: Row, stage
 
 def test_what_depends_on_ids_that_are_drawn() -> None:
     joins = {"kind": "member_joins", "member_id": "new"}
-    (rows,) = told(*group_of(3), joins)
+    (rows,) = rows_by_event(*group_of(3), joins)
     assert (rows[0]["verdict"], rows[0]["detail"]) == (
         "drawn",
         "ids are drawn: of new; with 4 other draws nothing changes",
     )
     leaves = [{"kind": "member_leaves", "member_id": of} for of in ("m1", "m2")]
-    rows = told(*group_of(4), leaves[0], joins, leaves[1])[2]
+    rows = rows_by_event(*group_of(4), leaves[0], joins, leaves[1])[2]
     assert rows[0]["verdict"] == "drawn"
     assert "ids are drawn: of new; with 4 other draws the members' counts" in rows[0]["detail"]
     # An id as Kafka's client makes them is taken as it is.
     known = {"kind": "member_joins", "member_id": "Ie5fVIhPQ0CTKBDuKc8vKA"}
-    (rows,) = told(*group_of(3), known)
+    (rows,) = rows_by_event(*group_of(3), known)
     assert (rows[0]["verdict"], rows[0]["detail"]) == ("ok", None)
 
 
 def test_votes() -> None:
     joins = {"kind": "member_joins", "member_id": "new", "assignors": ["range"]}
-    (rows,) = told(*group_of(3), joins)
+    (rows,) = rows_by_event(*group_of(3), joins)
     assert rows[0]["assignor"] == "range", "one vote decides for all that name none"
     members, target = group_of(1, assignor="uniform")
-    (rows,) = told(members, target, joins)
+    (rows,) = rows_by_event(members, target, joins)
     assert rows[0]["verdict"] == "never_settles"
 
 
@@ -239,7 +245,7 @@ def test_votes() -> None:
     ],
 )
 def test_impossible_events(event: Row, says: str) -> None:
-    ((row,),) = told(*group_of(3), event)
+    ((row,),) = rows_by_event(*group_of(3), event)
     assert row["problem"] == says
 
 
@@ -253,7 +259,7 @@ def test_impossible_events(event: Row, says: str) -> None:
 def test_classic_groups_have_none_of_it(event: Row, says: str) -> None:
     members, _ = group_of(3)
     classic = [{**m, "group_type": None, "assignor": "range"} for m in members]
-    ((row,),) = told(classic, [], event)
+    ((row,),) = rows_by_event(classic, [], event)
     assert says in row["problem"]
 
 

@@ -28,7 +28,7 @@ def tables(spark: SparkSession) -> tuple[Any, Any, Any]:
         for g, of in _SUBSCRIPTIONS.items()
         for m, t in of.items()
     ]
-    owned = builders.held("C0: tp0 tp3; C1: tp1 tp4; C2: tp2 tp5", "fair")
+    owned = builders.owner_rows("C0: tp0 tp3; C1: tp1 tp4; C2: tp2 tp5", "fair")
     return (
         builders.members(spark, members),
         builders.topics(spark, _TOPICS),

@@ -33,7 +33,7 @@ _SETTINGS = UNCOMPILED | {
 }
 
 
-class Said(NamedTuple):
+class CommandEnd(NamedTuple):
     """What a command ended with."""
 
     code: int
@@ -57,15 +57,15 @@ class Driver:
         self.process.stdin.write(json.dumps(arguments) + "\n")
         self.process.stdin.flush()
 
-    def said(self) -> Said:
+    def wait(self) -> CommandEnd:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, "the driver has ended"
-        return Said(*json.loads(line))
+        return CommandEnd(*json.loads(line))
 
-    def run(self, *arguments: str) -> Said:
+    def run(self, *arguments: str) -> CommandEnd:
         self.start(*arguments)
-        return self.said()
+        return self.wait()
 
     def stop_when(self, seen: Callable[[], bool]) -> None:
         """Stop all of its processes as soon as something is to be seen of its work."""

@@ -60,7 +60,7 @@ def test_looked_at_overtaken_and_killed(
         assert driver.run(*_assign(fleet, plan, "roundrobin")).code == 0
         old = rows(store, "all/plan")
         writer.signal(signal.SIGCONT)
-        outcome = writer.said()
+        outcome = writer.wait()
         assert outcome.code == 2
         assert outcome.errors() == [
             f"{_HEAD}output {plan}: another run has written it meanwhile; this run's result is "

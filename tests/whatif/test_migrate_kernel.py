@@ -219,7 +219,7 @@ def test_racks_that_no_coordinator_looks_at() -> None:
     assert row["detail"].startswith(f"{across} more partitions read across racks in the end")
 
 
-def _said(pattern: str) -> dict[str, Any]:
+def _declaration(pattern: str) -> dict[str, Any]:
     return {"declared": {"a": [pattern, re2j.problem(pattern), None]}}
 
 
@@ -237,9 +237,15 @@ _OF_UPGRADES: list[tuple[dict[str, Any], BrokerRules, str, str | None, str | Non
     ({"instance": "i"}, BrokerRules(), "blocked", None, "UNRELEASED_INSTANCE_ID"),
     ({"instance": "i", "static": ["a"]}, BrokerRules(), "ready", "online", None),
     ({"clients": ["client x: no"]}, BrokerRules(), "blocked", None, "client x: no"),
-    (_said("t|(?!u)"), BrokerRules(), "risky", "online", "invalid or unsupported Perl syntax; as"),
     (
-        _said("(t{500}){3}"),
+        _declaration("t|(?!u)"),
+        BrokerRules(),
+        "risky",
+        "online",
+        "invalid or unsupported Perl syntax; as",
+    ),
+    (
+        _declaration("(t{500}){3}"),
         BrokerRules(),
         "risky",
         "online",

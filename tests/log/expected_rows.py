@@ -37,14 +37,14 @@ def recorded_at(offset: int) -> datetime:
     return _EPOCH + timedelta(days=20_000, milliseconds=offset)
 
 
-class Said:
+class ExpectedRows:
     """Collects what records say, with ``unread`` by kind."""
 
     def __init__(self) -> None:
         self.tables: dict[str, Rows] = {table.name: [] for table in TABLES}
         self.unread: Counter[str] = Counter()
 
-    def all(self, records: Iterable[Record | str]) -> "Said":
+    def all(self, records: Iterable[Record | str]) -> "ExpectedRows":
         """Add records whose offsets are their places; an error is a record that nobody reads."""
         for offset, record in enumerate(records):
             if isinstance(record, str):
@@ -220,7 +220,9 @@ class Said:
 
     def target(self, record: Record, offset: int) -> None:
         self.row(LOG_MEMBERS, offset, **_of_member(record, "target"))
-        self._held(record, offset, "target", (record.value or {}).get("topicPartitions", ()))
+        self._add_partitions(
+            record, offset, "target", (record.value or {}).get("topicPartitions", ())
+        )
 
     def current(self, record: Record, offset: int) -> None:
         value = record.value or {}
@@ -233,9 +235,11 @@ class Said:
             state=_STATES.get(value.get("state", -1)),
         )
         for role, field in _HELD.items():
-            self._held(record, offset, role, value.get(field, ()), value.get("memberEpoch"))
+            self._add_partitions(
+                record, offset, role, value.get(field, ()), value.get("memberEpoch")
+            )
 
-    def _held(
+    def _add_partitions(
         self,
         record: Record,
         offset: int,
@@ -296,14 +300,14 @@ class _AsJava(wire.Reader):
 
 
 _TELL = {
-    0: Said.commit,
-    1: Said.commit,
-    2: Said.group,
-    3: Said.epoch,
-    4: Said.topics,
-    5: Said.member,
-    6: Said.target_epoch,
-    7: Said.target,
-    8: Said.current,
-    16: Said.regex,
+    0: ExpectedRows.commit,
+    1: ExpectedRows.commit,
+    2: ExpectedRows.group,
+    3: ExpectedRows.epoch,
+    4: ExpectedRows.topics,
+    5: ExpectedRows.member,
+    6: ExpectedRows.target_epoch,
+    7: ExpectedRows.target,
+    8: ExpectedRows.current,
+    16: ExpectedRows.regex,
 }
