@@ -33,8 +33,6 @@ class Eligible(NamedTuple):
         one_folds: one task folds members and topics sooner than several that shuffle them.
         is_one_group: there is a single group, of which one task may read all.
         has_racks: whether some member has a rack, and racks of replicas may be known.
-        has_missing_claims: partitions are owned that do not exist, of topics that do.
-        has_hidden_topics: topics are owned that the table topics does not have.
         had_patterns: some members subscribed by a pattern, which was resolved.
         has_clients: some member names the client library that it runs.
         paths: where to record which engine computes the groups; None: nowhere.
@@ -52,8 +50,6 @@ class Eligible(NamedTuple):
     one_folds: bool = False
     is_one_group: bool = False
     has_racks: bool = False
-    has_missing_claims: bool = False
-    has_hidden_topics: bool = False
     had_patterns: bool = False
     has_clients: bool = False
     paths: Paths | None = None

@@ -16,7 +16,6 @@ from kassign_spark.inputs.rules import (
     IS_CONSUMER_GROUP,
     any_broken,
     is_one_of,
-    is_refused_name,
     member_rules,
     owned_rules,
     regex_rules,
@@ -49,28 +48,20 @@ _OF_GROUPS = {
     "consumer_groups": "count_if(is_consumer)",
 }
 _OF_TOPICS = {
-    "topics": "count(is_twice)",
+    "topics": "count(*)",
     "bad_topics": "count_if(bad_rows > 0 or is_inconsistent)",
     "topics_twice": "count_if(is_twice)",
     "most": "max(num_partitions)",
     "all_partitions": f"sum(least(num_partitions, {PARTITIONS_OF_A_TOPIC}))",
     "mean": f"ceil(avg(if(num_partitions > {_LARGEST}, {_LARGEST}, num_partitions)))",
 }
-_OF_CLAIMS = {
-    "claims": "sum(claims)",
-    # What no topic is called that the cluster has may be what none can be called.
-    "bad_owned": f"sum(bad_owned) + count_if(is_twice is null and {is_refused_name('topic')})",
-    "missing_claims": "count_if(highest >= num_partitions)",
-    "hidden_topics": "count_if(claims > 0 and is_twice is null)",
-}
-"""Columns of topics with their claims; a topic that does not exist has only claims."""
 
 
 class InputCounts(NamedTuple):
     """What one query counts about the inputs.
 
     Attributes:
-        counts: by the names of ``_OF_GROUPS``, ``_OF_TOPICS`` and ``_OF_CLAIMS``, and bad_target.
+        counts: by the names of ``_OF_GROUPS`` and ``_OF_TOPICS``, claims, bad_owned and bad_target.
         assignors: the names of the assignors that groups use, in order.
         estimated_bytes: Spark's estimate of all that is read; few rows may be left of much.
         is_small: whether one task reads all of it, by that estimate.
@@ -106,18 +97,17 @@ def count_inputs(
         # A topic with two ids is one of those that appear twice.
         measures["bad_topics"] += f" + {measures['topics_twice']}"
     bad_topic = any_broken(rules)
-    bad_claim = any_broken(owned_rules(names=False, has_positions=inputs.has_positions))
-    claims = None
-    if inputs.owned is not None:
-        claims = _fold_claims(inputs.owned, bad_claim)
-        measures |= _OF_CLAIMS
-    of_topics = fold_topics(inputs.topics, bad_row=bad_topic, claims=claims)
+    of_topics = fold_topics(inputs.topics, bad_row=bad_topic)
     none = F.expr("cast(array() as array<string>) as assignors")
     used = F.expr("collect_set(assignor) as assignors")
     parts = [
         of_members.agg(_to_counts(_OF_GROUPS), used),
         of_topics.agg(_to_counts(measures), none),
     ]
+    if inputs.owned is not None:
+        bad_claim = any_broken(owned_rules(has_positions=inputs.has_positions))
+        of_claims = {"claims": "count(*)", "bad_owned": f"count_if({bad_claim})"}
+        parts.append(inputs.owned.agg(_to_counts(of_claims), none))
     if inputs.target is not None:
         suspects = _target_suspects(inputs.members, inputs.target)
         parts.append(suspects.agg(_to_counts({"bad_target": "sum(suspects)"}), none))
@@ -216,33 +206,19 @@ def _to_counts(measures: dict[str, str]) -> Column:
     return F.expr(f"map({', '.join(entries)}) as counts")
 
 
-def _fold_claims(owned: DataFrame, bad_row: str) -> DataFrame:
-    """Count what is owned of each topic: claims, the highest partition, rows that break a rule."""
-    return owned.groupBy(CLUSTER_ID, "topic").agg(
-        F.expr("count(*) as claims"),
-        F.expr("max(partition) as highest"),
-        F.expr(f"count_if({bad_row}) as bad_owned"),
-    )
-
-
-def fold_topics(
-    topics: DataFrame, *, bad_row: str, racks: bool = False, claims: DataFrame | None = None
-) -> DataFrame:
+def fold_topics(topics: DataFrame, *, bad_row: str, racks: bool = False) -> DataFrame:
     """Fold conforming topics, of either form, into one row per topic.
 
     Args:
         topics: ``schemas.TOPICS`` or ``schemas.TOPIC_PARTITIONS``.
         bad_row: SQL, boolean over the columns, never null: the row breaks a rule.
         racks: whether to return them.
-        claims: ``_fold_claims``.
 
     Returns:
         cluster_id string, topic string, num_partitions bigint, bad_rows bigint,
         is_inconsistent boolean: given twice with different counts, or partitions missing between,
         is_twice boolean: there are several rows; with ``racks`` also racks string: the replicas'
-        as JSON, of rows that differ the greatest, null where the table does not have them. With
-        ``claims`` also claims, highest and bad_owned, bigint; a topic that is only claimed has a
-        row too, and its is_twice is null.
+        as JSON, of rows that differ the greatest, null where the table does not have them.
     """
     rows = topics.selectExpr("*", f"{bad_row} as is_bad_row")
     if "num_partitions" in topics.columns:
@@ -255,13 +231,10 @@ def fold_topics(
         "num_partitions": count,
         "bad_rows": "count_if(is_bad_row)",
         "is_inconsistent": f"coalesce({inconsistent}, false)",
-        "is_twice": "nullif(count(is_bad_row), 0) > 1",
+        "is_twice": "count(*) > 1",
     }
     if racks:
         has_racks = "replica_racks" in topics.columns
         values["racks"] = "to_json(max(replica_racks))" if has_racks else "cast(null as string)"
-    if claims is not None:
-        rows = rows.unionByName(claims, allowMissingColumns=True)
-        values |= {name: f"max({name})" for name in ("claims", "highest", "bad_owned")}
     aggregates = (F.expr(f"{value} as {name}") for name, value in values.items())
     return rows.groupBy(CLUSTER_ID, "topic").agg(*aggregates)

@@ -96,8 +96,6 @@ def inspect_inputs(
         one_folds=input_counts.one_folds,
         is_one_group=counts["groups"] == 1 and input_counts.estimated_bytes <= ONE_GROUP_BYTES,
         has_racks=is_racked,
-        has_missing_claims=bool(counts.get("missing_claims")),
-        has_hidden_topics=bool(counts.get("hidden_topics")),
         had_patterns=had_patterns,
         has_clients=bool(counts["clients"]),
     )

@@ -28,7 +28,8 @@ class Paths:
     Attributes:
         misled: groups whose claims mislead Kafka's client, so that it does something else than the
             plan: the columns of ``exact.MISLED``; None: there is no such claim.
-        has_hidden_topics, had_patterns: as in ``Eligible``.
+        has_hidden_topics: members own partitions of topics without a partition in the table topics.
+        had_patterns: as in ``Eligible``.
         rounds: how many rounds over DataFrames there were, by what they were for.
     """
 

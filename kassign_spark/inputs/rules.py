@@ -159,22 +159,18 @@ def rules_of_topics(form: Table) -> list[Rule]:
     return [*names, *_count_rules("partition", PARTITIONS_OF_A_TOPIC - 1)]
 
 
-def owned_rules(*, names: bool = True, has_positions: bool = False) -> list[Rule]:
-    """Return the rules over ``schemas.OWNED``; without ``names`` but for the topic's name.
-
-    ``has_positions``: it is ``schemas.OWNED_IN_ORDER``.
-    """
+def owned_rules(*, has_positions: bool = False) -> list[Rule]:
+    """Return the rules over ``schemas.OWNED``, or ``OWNED_IN_ORDER`` if it has positions."""
     return [
         *(name_rule(column) for column in ("group_id", "member_id")),
-        *partition_rules(names=names),
+        *partition_rules(),
         *([integer_rule("position", least=0)] if has_positions else []),
     ]
 
 
-def partition_rules(*, names: bool = True) -> list[Rule]:
-    """Return the rules over topic and partition; without ``names`` any name but none will do."""
-    of_names = [_topic_name_rule()] if names else []
-    return [name_rule("topic"), *of_names, *_count_rules("partition")]
+def partition_rules() -> list[Rule]:
+    """Return the rules over topic and partition."""
+    return [name_rule("topic"), _topic_name_rule(), *_count_rules("partition")]
 
 
 def target_rules() -> list[Rule]:
