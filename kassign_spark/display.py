@@ -77,7 +77,7 @@ def is_login(text: str) -> bool:
 
 
 def without_login(text: str) -> str:
-    """Leave out what is before an ``@`` of an address, and passwords of a JDBC URL."""
+    """Remove the login before the ``@`` of an address, and passwords from a JDBC URL."""
     return _PASSWORDS.sub(r"\1...", _LOGIN_OF_URL.sub("://...@", text))
 
 

@@ -99,7 +99,7 @@ def cancel_with(cancel: Callable[[], object]) -> None:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Put off an interrupt while an output goes into its place, or Java starts, but no second."""
+    """Defer an interrupt while an output is put in place or Java starts, but not a second one."""
     _state.is_deferred = True
     before = _state.received
     try:

@@ -26,7 +26,7 @@ def range_owners(batch: Batch) -> Longs:
 
 
 def roundrobin_owners(batch: Batch) -> Longs:
-    """Let a group's members take turns, those that do not subscribe to the topic passed over."""
+    """Deal partitions to a group's members in turn, skipping those that do not subscribe."""
     subscribers = batch.subscribers
     first = batch.first_slot[:-1]
     taker = (first - batch.first_slot[batch.first_topic[batch.topic_group]]) % np.maximum(

@@ -90,12 +90,12 @@ class Slice:
         return np.repeat(np.arange(len(self._groups.sizes)), self._groups.sizes)
 
     def owns(self) -> Answer:
-        """Answer key, columns of ``SliceGroups``, and how many partitions each member owns here."""
+        """Return key, columns of ``SliceGroups``, and how many partitions each member owns here."""
         owned = np.bincount(self._claims.claimant, minlength=len(self._groups.member))
         return np.array(self._key, object), *self._groups, owned
 
     def keep(self, limit: Longs) -> Answer:
-        """Let members keep as many of their first claims; answer what is free of each topic."""
+        """Keep that many of each member's first claims; return what is free of each topic."""
         claimed, claimant, disputed = self._claims
         keeps = place_in_run(claimant) < limit[claimant]
         self.owner[claimed[keeps]] = claimant[keeps]
@@ -157,7 +157,7 @@ class Quotas(NamedTuple):
 
 
 def quotas(groups: SliceGroups, owned: Longs) -> Quotas:
-    """Let members keep the least number, and as many as may have one more keep that one.
+    """Return the quotas: the least number, and one more for as many members as may keep it.
 
     ``owned`` is of each member.
     """

@@ -44,7 +44,7 @@ class _Filling:
         self.moving: dict[int, int] = {}
 
     def keep_owned(self, members: HashOrder) -> str | None:
-        """Let members keep claims up to their quota; return whether a bucket's order decided."""
+        """Keep members' claims up to their quota; return whether a bucket's order decided."""
         owned: list[list[int]] = [[] for _ in self.assigned]
         disputed, racks = self.believed.disputed, self.racks
         for partition, member in self.believed.owner.items():
@@ -89,7 +89,7 @@ class _Filling:
         self.assigned[member] = own
 
     def deal(self, by_id: list[int]) -> None:
-        """Hand out what nobody kept: to members below their quota, then one more each."""
+        """Deal what nobody kept: to members below their quota, then one more each."""
         place = {member: rank for rank, member in enumerate(by_id)}
         self.under.sort(key=place.__getitem__)
         self.exact.sort(key=place.__getitem__)
@@ -131,7 +131,7 @@ class _Filling:
         return len(partitions)
 
     def _deal_matching(self, pool: list[int], racks: Racks) -> list[int]:
-        """Give partitions to members of their racks; return those that found none."""
+        """Deal partitions to members in their racks; return those without such a member."""
         count_of = {
             rack_bits: sum(1 for rack in racks.of_member if rack & rack_bits)
             for rack_bits in set(racks.of_partition)

@@ -108,7 +108,7 @@ def _deal_each_topic(state: GroupState, layout: Layout, order: list[int]) -> lis
 
 
 def _deal_in_turn(state: GroupState, layout: Layout, order: list[int]) -> list[list[int]] | None:
-    """Go round the members, passing over those that do not subscribe; None: it throws."""
+    """Deal to the members in turn, skipping those that do not subscribe; None: it throws."""
     partitions = [p for topic in range(len(layout.topics)) for p in layout.existing(topic)]
     if state.client == SARAMA:
         if not any(state.subscriptions):

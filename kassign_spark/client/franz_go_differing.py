@@ -71,7 +71,7 @@ class _Balancing:
         self._holder: dict[int, int] = {}
 
     def hand_out(self, original: dict[int, int]) -> None:
-        """Give what nobody keeps to the least loaded reader."""
+        """Give unowned partitions to the least loaded reader."""
         for topic, partitions in enumerate(self._readers.partitions):
             free = [partition for partition in partitions if partition not in original]
             if free and self._readers.of_topic[topic]:
@@ -81,7 +81,7 @@ class _Balancing:
                     self.plan[member].append(partition)
 
     def balance(self) -> None:
-        """Let the least loaded members steal until nobody can."""
+        """Steal for the least loaded members until none can."""
         holder = {p: member for member, partitions in enumerate(self.plan) for p in partitions}
         for topic, partitions in enumerate(self._readers.partitions):
             for partition in partitions:
@@ -142,7 +142,7 @@ class _Balancing:
         holders.setdefault(target, []).append(partition)
 
     def _leave(self, size: int, member: int) -> None:
-        """Take a member from a level, if it has not been set aside."""
+        """Remove a member from a level, unless it has been set aside."""
         level = self._levels.get(size)
         if level is None:
             raise NotModelled  # the library fails

@@ -21,7 +21,7 @@ _Topic = TypeVar("_Topic")
 
 
 def draw_answers(state: GroupState, claims: ClaimedIds) -> Iterator[list[list[int]]]:
-    """Go through the orders of topics, or draw some of them where there are too many.
+    """Iterate over the orders of topics, or draw some of them if there are too many.
 
     Args:
         state: the group.
@@ -75,7 +75,7 @@ def _stolen(
     owner: dict[int, int],
     older: dict[int, int],
 ) -> Iterator[list[list[int]]]:
-    """Let members that subscribe to different topics steal; they are numbered in their order."""
+    """Yield what members with different subscriptions steal; ``order`` numbers the members."""
     number = {member: place for place, member in enumerate(order)}
     topics_of = topics_of_members(state, layout)
     subscribed = [{*topics_of[member]} for member in order]

@@ -114,7 +114,7 @@ class Balancing:
         by_id: list[int],
         choose: Random | None = None,
     ) -> None:
-        """Begin; ``earlier`` has a former owner by partition, ``by_id`` members by their ids.
+        """Start: ``earlier`` has a former owner by partition, ``by_id`` members by their ids.
 
         ``choose`` is as in ``Movements``.
         """

@@ -73,7 +73,7 @@ class GroupState:
 
     @property
     def client(self) -> str:
-        """The library that leads, if only one may."""
+        """Return the library that leads, if only one can."""
         return self.clients[0]
 
     def claims(self) -> Iterator[tuple[int, str, int]]:
@@ -135,7 +135,7 @@ class Outcome(NamedTuple):
 def withholding(
     assigned: list[list[int]], moving: dict[int, int], unsure: str | None, layout: "Layout"
 ) -> Outcome:
-    """Take what is withheld out of a plan, which is exact unless somebody is ``unsure``."""
+    """Return a plan without its withheld partitions; ``unsure`` says why it may be inexact."""
     for partition, member in moving.items():
         assigned[member].remove(partition)
     return Outcome(INEXACT if unsure else OK, unsure, assigned, moving, layout)

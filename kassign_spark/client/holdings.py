@@ -40,7 +40,7 @@ class Holdings:
         self.sizes = [0] * len(by_id)
 
     def keep(self, owner: dict[int, int], racks: Racks | None) -> bool:
-        """Let members keep claims that still suit them; return whether some did not."""
+        """Keep the claims that members may still have; return whether some were dropped."""
         subscribed = [frozenset(topics) for topics in self.topics_of]
         topic_of = self.layout.topic_of
         must_revoke = False
@@ -54,7 +54,7 @@ class Holdings:
         return must_revoke
 
     def take(self, partition: int, member: int) -> None:
-        """Give a member a partition that nobody has."""
+        """Give a member an unowned partition."""
         self.owner[partition] = member
         self.partitions_of[member].append(partition)
         self.sizes[member] += 1
@@ -135,7 +135,7 @@ class Movements:
     def __init__(
         self, layout: Layout, topic_hashes: list[int], choose: Random | None = None
     ) -> None:
-        """Begin; ``choose`` draws an element of a set where the order of a set is drawn."""
+        """Start: ``choose`` draws an element of a set whose order is random."""
         self._layout, self._choose = layout, choose
         self._topic_hashes = topic_hashes
         self._moved: dict[int, tuple[int, int]] = {}

@@ -132,7 +132,7 @@ def _difference(first: Outcome, other: Outcome) -> str:
 
 
 def _sticky_of_another(state: GroupState) -> Outcome:
-    """Answer for a sticky assignor that is not Java's."""
+    """Predict a sticky assignor of another library than Java's."""
     had_claims = bool(state.claim_members)
     existing = without_missing(state)
     if state.client in DRAWS_LOTS:
@@ -143,7 +143,7 @@ def _sticky_of_another(state: GroupState) -> Outcome:
 
 
 def _answer_by_lot(state: GroupState, claims: ClaimedIds, *, had_claims: bool) -> Outcome:
-    """Answer for a library that goes through topics or partitions in an order that Go draws."""
+    """Predict a library that visits topics or partitions in an order that Go draws at random."""
     if state.client == SARAMA:
         things, withheld = "partitions", _moving
         answers = sarama_sticky.draw_answers(state, claims, had_claims=had_claims)

@@ -41,12 +41,12 @@ class _Topic(NamedTuple):
 
     @property
     def share(self) -> int:
-        """How many partitions each reader gets at least."""
+        """Return how many partitions each reader gets at least."""
         return sum(map(len, self.partitions_in.values())) // len(self.readers)
 
     @property
     def longer_count(self) -> int:
-        """How many readers get one more."""
+        """Return how many readers get one more."""
         return sum(map(len, self.partitions_in.values())) % len(self.readers)
 
     def share_in(self, rack: str) -> int:
@@ -202,7 +202,7 @@ def _orders(topic: _Topic, owner: Mapping[int, int]) -> tuple[list[str], list[st
     full = {*_full_racks(topic)}
 
     def longer_shares(rack: str) -> tuple[bool, int]:
-        """Put racks that gave all the longer shares that they could before the others."""
+        """Return a sort key: racks that gave all their longer shares come first."""
         if rack not in full:
             return False, 0
         count = sum(sizes[member] > topic.share for member in topic.readers_in[rack])
@@ -213,7 +213,7 @@ def _orders(topic: _Topic, owner: Mapping[int, int]) -> tuple[list[str], list[st
     place = {member: n for n, member in enumerate(topic.readers)}
 
     def takers(rack: str) -> tuple[int, int]:
-        """Give what a rack leaves to readers in their order, one rack after the other."""
+        """Return a sort key: places of the first and last reader of what the rack leaves."""
         places = [place.get(owner.get(partition, -1), -1) for partition in left.get(rack, ())]
         return (places[0], places[-1]) if places else (-1, -1)
 

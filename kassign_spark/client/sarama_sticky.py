@@ -78,7 +78,7 @@ def _claimants(
 
 
 def _hand_out(holdings: Holdings, owner: dict[int, int], drawing: Random) -> None:
-    """Give what nobody keeps to the least loaded, first what its owner does not subscribe to."""
+    """Give unowned partitions to the least loaded, first those whose owner no longer subscribes."""
     size_of, topic_of = holdings.sizes.__getitem__, holdings.layout.topic_of
     free = [p for p, member in enumerate(holdings.owner) if member < 0]
     drawing.shuffle(free)

@@ -96,7 +96,7 @@ class CoordinatedGroup:
 
     @property
     def members(self) -> list[GroupMember]:
-        """The members, in the coordinator's order."""
+        """Return the members in the coordinator's order."""
         return self.table.members
 
     def code(self, key: str) -> int:
@@ -107,7 +107,7 @@ class CoordinatedGroup:
         return code
 
     def join(self, member: GroupMember) -> bool:
-        """Let a new member join; whether the epoch rises.
+        """Add a new member; return whether the epoch rises.
 
         One that subscribes to nothing yet raises nothing, unless its vote changes the choice of
         assignor; its regex does when it is resolved.
@@ -122,7 +122,7 @@ class CoordinatedGroup:
         return rises
 
     def leave(self, member_ids: Sequence[str]) -> int:
-        """Let members leave for good, or be fenced; each raises the epoch."""
+        """Remove members that leave for good or are fenced; each raises the epoch."""
         gone = set(member_ids)
         self.table.remove(gone)
         for member_id in gone:
@@ -148,7 +148,7 @@ class CoordinatedGroup:
         return any(forgotten.difference(member.topics) for member in self.members)
 
     def take_over(self, member_id: str, member: GroupMember) -> bool:
-        """Let a static member that left with the epoch -2 come back; whether the epoch rises.
+        """Bring back a static member that left with epoch -2; return whether the epoch rises.
 
         Its new member id inherits the target.
         """
@@ -160,14 +160,14 @@ class CoordinatedGroup:
         return self._changed(before, member, choice)
 
     def resubscribe(self, member: GroupMember) -> bool:
-        """Let a member ask for other topics, or vote for another assignor; whether it rises."""
+        """Change a member's topics or its vote for an assignor; return whether the epoch rises."""
         before, choice = self.table.get(member.member_id), self.choice()
         self.table.put(replace(member, vote=member.vote or before.vote))
         self.newcomers -= {member.member_id}
         return self._changed(before, member, choice)
 
     def change_topics(self, topics: dict[str, TopicState]) -> bool:
-        """Let the cluster's topics be others; whether the epoch rises at the next heartbeat.
+        """Change the cluster's topics; return whether the epoch rises at the next heartbeat.
 
         The hash of what is subscribed to covers ids, counts and racks; a created topic, of
         whatever name, has all regexes resolved again.

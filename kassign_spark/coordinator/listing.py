@@ -162,7 +162,7 @@ def _set_order(names: Sequence[str]) -> list[str]:
 
 
 def _new_set_sizes(outcome: TargetOutcome) -> Ints:
-    """Table sizes of the sets that `uniform` makes anew, of each topic."""
+    """Return the table sizes of the sets that `uniform` makes anew for each topic."""
     layout = outcome.layout
     partitions = np.diff(layout.starts)
     if layout.is_homogeneous:

@@ -42,7 +42,7 @@ class MemberTable(Generic[_Member]):
         return self.members[self._place(member_id)]
 
     def put(self, member: _Member) -> None:
-        """Let a member take its own place."""
+        """Replace a member in its place."""
         self.members[self._place(member.member_id)] = member
 
     def remove(self, member_ids: Collection[str]) -> None:

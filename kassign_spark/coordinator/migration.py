@@ -42,7 +42,7 @@ class Change:
 
     @property
     def moves(self) -> Ints:
-        """Partitions that go from one member to another, ascending."""
+        """Return the partitions that change their member, ascending."""
         is_held = (self.before != NOBODY) & (self.after != NOBODY)
         return np.flatnonzero(is_held & (self.before != self.after))
 
@@ -71,7 +71,7 @@ class MixedGroup:
     assignor: str | None = None
 
     def restart(self, member: int, *, as_new: bool) -> Iterator[Change]:
-        """Let a member go and come back with the other protocol, while others stay.
+        """Restart one member with the other protocol, while the others stay.
 
         A static one takes over its target and partitions without a rise of the group's epoch;
         else its leaving and its joining each lead to a new target (kip-848.md, 1, 7 and 8). In
@@ -84,18 +84,18 @@ class MixedGroup:
         yield self.join(member, as_new=as_new)
 
     def replace(self, member: int, *, as_new: bool) -> Change:
-        """Let a static member come back under its instance id: nothing is computed."""
+        """Bring back a static member under its instance id: nothing is computed."""
         self.is_new[member] = as_new
         nothing = np.zeros(len(self.owner), dtype=bool)
         return Change(member, REPLACE, self.owner, self.owner, nothing, is_rebalance=False)
 
     def leave(self, member: int) -> Change:
-        """Let a member go; somebody's next heartbeat computes the target of the others."""
+        """Remove a member; the next heartbeat computes the target of the others."""
         is_present = np.arange(len(self.is_new)) != member
         return self._computed(member, LEAVE, is_present)
 
     def join(self, member: int, *, as_new: bool) -> Change:
-        """Let the member that has left come back, under an id of its own."""
+        """Bring the member that left back, under an id of its own."""
         self.is_new[member] = as_new
         ids = list(self.state.member_ids)
         # A Java client makes one at random; counts hardly depend on it, the partitions do.

@@ -136,7 +136,7 @@ def _doubts_about_members(state: ConsumerGroupState, members: HashOrder) -> list
 
 
 def _existing(state: ConsumerGroupState) -> tuple[ConsumerGroupState, list[str]]:
-    """Leave out of the last target what no topic has; the coordinator does not."""
+    """Remove missing partitions from the last target, and say so; the coordinator keeps them."""
     sizes = np.asarray(state.num_partitions, dtype=np.int64)
     exists = state.target_partitions < sizes[state.target_topics]
     if exists.all():

@@ -133,7 +133,7 @@ class Block:
         return (self._flows[-1].push(accepts, take_limit, give_limit),)
 
     def narrow(self, number: Longs, part: Longs) -> Answer:
-        """Go on with some parts alone: their members' new numbers (-1: not in them) and parts."""
+        """Keep some parts only, with new numbers of their members (-1: in none of them)."""
         member_of = number.astype(np.int32)[self._flows[-1].edges.member_of]
         rows = member_of >= 0
         flow, classes = self._flows[-1].subset(rows)

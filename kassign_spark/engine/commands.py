@@ -25,7 +25,7 @@ class Engine(Protocol):
     """An engine holds the blocks."""
 
     def step(self, commands: list[Command]) -> list[Answer]:
-        """Have every block do the commands; returns their answers, in the order of blocks."""
+        """Run the commands on every block; returns their answers, in the order of blocks."""
 
 
 class InProcess:
@@ -35,12 +35,12 @@ class InProcess:
         self.blocks = blocks
 
     def step(self, commands: list[Command]) -> list[Answer]:
-        """Have every block do the commands."""
+        """Run the commands on every block."""
         return [run(block, commands, number) for number, block in enumerate(self.blocks)]
 
 
 def run(block: object, commands: list[Command], number: int) -> Answer:
-    """Have a block, the one of this number, do the commands. Returns the last one's answer."""
+    """Run the commands on the block of this number. Returns the last one's answer."""
     answer: Answer = ()
     for name, arguments in commands:
         arguments_of_block = (a.rows[number] if isinstance(a, PerBlock) else a for a in arguments)

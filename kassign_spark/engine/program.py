@@ -26,7 +26,7 @@ class _Supersteps:
         self.count: Counter[str] = Counter()
 
     def defer(self, name: str, *arguments: Any) -> None:
-        """Have it done before the next command that is answered."""
+        """Defer a command to the next one that returns an answer."""
         self._pending.append(Command(name, arguments))
 
     def answers(self, name: str, *arguments: Any) -> list[Vector]:
@@ -155,7 +155,7 @@ def _relax(steps: _Supersteps, members: _Members) -> tuple[Longs, Flags, Flags, 
 
 
 def _push(steps: _Supersteps, members: _Members, distance: Longs, can_give: Vector) -> None:
-    """Let open partitions step along cheapest paths until none of them finds room."""
+    """Move open partitions along cheapest paths until none of them finds room."""
     missing = members.quota - members.load
     has_room = (distance == members.places()) & (distance < UNREACHABLE)
     room = np.where(has_room, np.where(missing > 0, missing, 1), 0)

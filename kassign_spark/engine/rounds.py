@@ -63,7 +63,7 @@ class Rounds:
         self._budget = budget
 
     def step(self, commands: list[Command]) -> list[Answer]:
-        """Have every block do the commands: one round.
+        """Run the commands on every block: one round.
 
         Raises:
             NotConvergedError: the budget ended first.

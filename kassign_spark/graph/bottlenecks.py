@@ -105,7 +105,7 @@ def _or_null(numbers: Longs, data_type: type[np.signedinteger]) -> pa.Array:
 
 
 def _detail() -> str:
-    """Put a row into a sentence, in SQL."""
+    """Describe a row in a sentence, in SQL."""
     topics, members = _some_names("topics", "topic"), _some_names("member_ids", "member")
     topics_and_size = sql_sentence("{} ({})", topics, _count_sql("partition_count", "partition"))
     least, most = (f"format_number({name}, 0)" for name in ("least_max", "most_min"))

@@ -132,7 +132,7 @@ class Batch:
 
     @cached_property
     def first_slot(self) -> Longs:
-        """The first slot of each topic, and the end: partitions are numbered as slots."""
+        """Return the first slot of each topic, and the end: partitions are numbered as slots."""
         return starts(self.size)
 
     @cached_property
@@ -175,7 +175,7 @@ class Batch:
 
     @cached_property
     def by_rank(self) -> Longs:
-        """The members, group after group, as ``rank`` orders them."""
+        """Return the members, group after group, as ``rank`` orders them."""
         instance, name = self.instance, self.member_name
         if self.client.any():
             by_bytes = utf_8_rank(self.member_names)[name - 1]
@@ -197,12 +197,12 @@ class Batch:
 
     @cached_property
     def first_member(self) -> Longs:
-        """The first member of each group, and the end."""
+        """Return the first member of each group, and the end."""
         return starts(np.bincount(self.member_group, minlength=self.group_count))
 
     @cached_property
     def first_topic(self) -> Longs:
-        """The first topic of each group, and the end."""
+        """Return the first topic of each group, and the end."""
         return starts(np.bincount(self.topic_group, minlength=self.group_count))
 
     @cached_property

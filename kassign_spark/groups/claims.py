@@ -12,7 +12,7 @@ from kassign_spark.groups.numbers import Flags, Longs, key, rows_by
 
 
 def resolve(slot: Longs, visit: Longs, generation: Longs) -> tuple[Flags, Longs]:
-    """Let the highest generation win; equal ones dispute, and nobody has what is disputed.
+    """Resolve claims: the highest generation wins; what equal ones dispute has no owner.
 
     A dispute is remembered, also where a newer generation is visited afterwards.
 

@@ -56,7 +56,7 @@ class Eligible(NamedTuple):
 
     @property
     def groups(self) -> DataFrame:
-        """Members folded into one row per group; runs no job. Tasks of whole groups need none.
+        """Return members folded into one row per group; runs no job. Tasks do not need it.
 
         Returns:
             One row per group: cluster_id string, group_id string,

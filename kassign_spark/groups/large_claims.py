@@ -39,7 +39,7 @@ class ClaimFrames(NamedTuple):
 
 
 def code(partition: Column, topic_number: Column) -> Column:
-    """Put a claim into one number: small, and quick to sort."""
+    """Encode a claim in one number: small, and quick to sort."""
     return F.shiftleft(partition.cast("bigint"), 32) + topic_number
 
 
@@ -153,7 +153,7 @@ def _has_duplicates() -> Column:
 
 
 def _resolve(eligible: Eligible, claims: ClaimFrames) -> ClaimFrames:
-    """Let the highest generation win; equal ones dispute, and nobody has what is disputed.
+    """Resolve claims: the highest generation wins; what equal ones dispute has no owner.
 
     A dispute is remembered, even where a newer generation claims the partition afterwards: then the
     newer claimant does not keep it either. Afterwards means: in the order of visits.

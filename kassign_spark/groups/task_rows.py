@@ -72,12 +72,12 @@ class TaskTable(NamedTuple):
 
     @property
     def member(self) -> Longs:
-        """The number of each row's member_id."""
+        """Return the number of each row's member_id."""
         return self.member_name.code
 
     @property
     def topic(self) -> Longs:
-        """The number of each row's topic."""
+        """Return the number of each row's topic."""
         return self.topic_name.code
 
     def rows_of(self, kind: int) -> Longs:

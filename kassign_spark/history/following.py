@@ -54,7 +54,7 @@ class FollowState(NamedTuple):
 
 
 def follow(state: FollowState | None, log: Log, targets: pa.Table) -> tuple[pa.Table, FollowState]:
-    """Go on with the log of one group, piece by piece where it is too much to be seen at once.
+    """Follow the log of one group, piece by piece if it is too large to read at once.
 
     A generation is reported when nothing that comes can change its row: the next one is there, or
     each partition that was committed before it has been committed again, or ``PAUSE_WITHIN`` has

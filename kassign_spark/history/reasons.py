@@ -106,7 +106,7 @@ def _to_text(numbers: Longs) -> pa.Array:
 
 
 def _when(rows: Flags, *parts: pa.Array | str) -> pa.Array:
-    """Put texts together where something holds; null elsewhere."""
+    """Join texts where a condition holds; null elsewhere."""
     text = pc.binary_join_element_wise(*parts, "", null_handling="replace", null_replacement="?")
     if isinstance(text, pa.Scalar):
         text = pa.repeat(text, len(rows))

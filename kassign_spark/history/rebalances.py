@@ -102,7 +102,7 @@ def _rows(table: pa.Table) -> pa.Table:
 
 
 def _rows_of_some(log: Log, targets: pa.Table) -> Iterator[pa.Table]:
-    """Go through groups, several together; one with too many members alone."""
+    """Process groups, several together; one with too many members alone."""
     present = present_at_most(log.generations, log.log_members)
     if (pc.sum(present["present"]).as_py() or 0) <= MOST_PRESENT:
         yield rebalances_arrow(log)
@@ -137,7 +137,7 @@ def _rest(follow_state: FollowState) -> pa.Table:
 
 
 def _advance(key: tuple[Any, ...], frames: Iterable[Any], state: GroupState) -> Iterable[Any]:
-    """Go on with a group of a stream: its new records, after what was kept of those before."""
+    """Advance a group of a stream: its new records follow the state kept from earlier ones."""
     raw = arrow_schema(RECORDS.columns)
     columns = pa.schema([raw.field(name) for name in COLUMNS])
     tables = [

@@ -25,7 +25,7 @@ class HasRecords(Protocol):
 
     @property
     def records(self) -> DataFrame:
-        """The raw records."""
+        """Return the raw records."""
 
 
 def records_of(log: HasRecords | DataFrame) -> DataFrame:
@@ -111,7 +111,7 @@ def _call_by_whole_groups(
 def _portions(
     most_bytes: int, batches: Iterable[pa.RecordBatch], *, cut_groups: bool
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """Put batches together: whole groups or, with ``cut_groups``, of a large one what fits.
+    """Combine batches into whole groups or, with ``cut_groups``, into portions of a large one.
 
     Yields:
         records, and whether their last group ends with them.

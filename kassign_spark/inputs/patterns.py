@@ -99,7 +99,7 @@ def touched_groups(members: DataFrame, new_topics: DataFrame) -> DataFrame:
 
 
 def with_topics(members: DataFrame, topics: DataFrame, *, has_unending: bool = True) -> DataFrame:
-    """Do what ``resolve_patterns`` does with conforming tables; of ``topics`` any form does.
+    """Resolve patterns of conforming tables as ``resolve_patterns``; ``topics`` has either form.
 
     A pattern that cannot be resolved is left with null ``topics``.
     """

@@ -181,7 +181,7 @@ def _explained_gateway() -> Iterator[None]:
 
 
 def _delete_checkpoints_at_exit(context: "SparkContext") -> None:
-    """Spark keeps them for ever: a folder of its own in ``spark.checkpoint.dir`` for each run."""
+    """Delete the run's folder in ``spark.checkpoint.dir`` at exit: Spark keeps it for ever."""
     folder = context.getCheckpointDir()
     if folder is not None:
         jvm: Any = context._jvm
@@ -257,7 +257,7 @@ def _start_spark(conf: "SparkConf", gateway: Any) -> None:
 
 
 def end_java() -> None:
-    """Let the Java of a session that is stopped end, and wait until it has."""
+    """End the Java process of a stopped session, and wait until it has ended."""
     from pyspark import SparkContext
 
     gateway: Any = SparkContext._gateway

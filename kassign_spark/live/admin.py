@@ -162,7 +162,7 @@ def send(admin: Any, request: Any, **to: int) -> Any:
 def call_in_time(
     call: Callable[..., Any], milliseconds: float, *arguments: Any, **named: Any
 ) -> Any:
-    """Call, and wait for the answer no longer than that.
+    """Make a call, and wait for its response at most this long.
 
     Raises:
         KafkaTimeoutError: there was none. The call goes on in a thread that does not keep Python.

@@ -51,7 +51,7 @@ class Key(str):
     """Whether = or : follows: Java accepts a blank as well, and a word alone."""
 
     def __new__(cls, text: str, line: int, *, is_assigned: bool) -> Self:
-        """Put them together."""
+        """Create the key that stands in ``line``."""
         key = super().__new__(cls, text)
         key.line, key.is_assigned = line, is_assigned
         return key

@@ -91,7 +91,7 @@ class Cursors:
         return subset
 
     def back(self, rows: Ints, subset: "Cursors") -> None:
-        """Go on where the cursors of some rows stand."""
+        """Return to where the cursors of some rows stood."""
         self.position[rows] = subset.position
         self.wrong[rows] = subset.wrong
 
@@ -135,7 +135,7 @@ class Cursors:
         return np.where(unending, 0, values)
 
     def span(self, length: Ints, *, nullable: bool) -> Span:
-        """Go past as many bytes as ``length`` says; a negative length is null."""
+        """Skip ``length`` bytes; a negative length is null."""
         if not nullable and (length < 0).any():
             self.fail(length < 0, WRONG_NULL)
         length = np.where(self.wrong == FINE, np.maximum(length, -1), 0)

@@ -50,7 +50,7 @@ def take(columns: Columns, rows: Ints) -> Columns:
 
 
 def concatenate(parts: Sequence[Columns]) -> Columns:
-    """Put rows of the same columns one after the other."""
+    """Concatenate rows of the same columns."""
     return {name: _concatenate([part[name] for part in parts]) for name in parts[0]}
 
 

@@ -106,7 +106,7 @@ def balance(
 
 
 def _check_weighed(measured: DataFrame) -> DataFrame:
-    """Hold what was measured, and refuse groups that lack weights."""
+    """Materialize the measures, and refuse groups that lack weights."""
     whole, counts = materialize(measured, {"missing": F.sum(MISSING)})
     if counts["missing"]:
         rows = whole.where(F.col(MISSING) > 0).orderBy(*GROUP_KEY).limit(MAX_LISTED + 1).collect()

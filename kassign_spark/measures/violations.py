@@ -55,7 +55,7 @@ def plan_violations(
     topics: DataFrame,
     owned: DataFrame | None = None,
 ) -> DataFrame:
-    """Do as ``violations``, with rule `unknown_topic`: subscribed to, not in table topics."""
+    """List ``violations``, and rule `unknown_topic`: subscribed to, but not in table topics."""
     check_same_clusters([(ASSIGNMENT, assignment), (MEMBERS, members)])
     inputs, assigned = conform_inputs(members, topics, owned), conform(assignment, ASSIGNMENT)
     tasks = tasks_of(assigned, inputs.members, inputs.owned)
@@ -88,7 +88,7 @@ def hidden_claims(members: DataFrame, topics: DataFrame, owned: DataFrame) -> Da
 
 
 def _with_details(broken: DataFrame) -> DataFrame:
-    """Put problems into words, and ranges into rows."""
+    """Describe problems in words, and expand ranges into rows."""
     partitions = F.when(F.col("last").isNotNull(), F.sequence("partition", "last")).otherwise(
         F.array("partition")
     )

@@ -46,7 +46,7 @@ the topic's, and ``members`` are those with the same partition."""
 def broken_in_tasks(
     assigned: DataFrame, members: DataFrame, owned: DataFrame | None, sizes: DataFrame, tasks: int
 ) -> DataFrame:
-    """Hold whole groups to the rules, many of them in each task: ``BROKEN``; runs no job.
+    """Check whole groups against the rules, many in each task: ``BROKEN``; runs no job.
 
     The tables are conforming, the patterns of members resolved. ``sizes`` has one row per topic:
     cluster_id string, topic string, num_partitions bigint.

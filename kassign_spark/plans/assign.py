@@ -72,7 +72,7 @@ def assign_on_paths(
     settings: Settings = Settings(),
     paths: Paths | None = None,
 ) -> DataFrame:
-    """Do as ``assign``, and record in ``paths`` which engine computes each group."""
+    """Assign as ``assign`` does, and record in ``paths`` which engine computes each group."""
     assignor = short_assignor(assignor)
     strategy = strategy_of(assignor)
     known_assignors = None if strategy is not None else ASSIGNORS

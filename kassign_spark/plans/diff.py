@@ -33,7 +33,7 @@ def diff(before: DataFrame, after: DataFrame) -> DataFrame:
 
 
 def changes(before: DataFrame, after: DataFrame) -> DataFrame:
-    """Do as ``diff`` for conforming assignments; cluster_id is always there."""
+    """Compare conforming assignments as ``diff`` does; cluster_id is always there."""
     sides = _side(before, is_before=True).unionByName(_side(after, is_before=False))
     grouped = sides.groupBy(*_PARTITION_KEY, "unmatched").agg(
         F.array_sort(F.collect_set("from_member")).alias("owners"),

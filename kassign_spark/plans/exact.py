@@ -99,7 +99,7 @@ def led_by(batch: Batch, client: int) -> Batch:
 def follow_exactly_arrow(
     table: pa.Table, *, assignor: int | None = None, is_eager: bool = False
 ) -> Iterator[pa.Table]:
-    """Do as ``predict_arrow``, and follow the groups' rebalances.
+    """Follow the rebalances of the groups of a task, with the answers of ``predict_arrow``.
 
     ``is_eager``: the protocol is eager also where the assignor's own is not.
     """

@@ -98,7 +98,7 @@ def seconds_of(name: str, length: str) -> float:
 
 
 def _join_earlier(current: DataFrame, before: DataFrame | None) -> DataFrame:
-    """Put the earlier end beside each row: end offsets belong to the partition, not the group."""
+    """Join the earlier end offset to each row: it belongs to the partition, not the group."""
     if before is None:
         nothing = {"end_before": "bigint", "as_of_before": "timestamp"}
         return current.withColumns({n: F.lit(None).cast(kind) for n, kind in nothing.items()})

@@ -192,7 +192,7 @@ def predict_rebalance(
 def _answers(
     eligible: Eligible, assignor: str | None, kernel: Callable[..., Iterable[pa.Table]]
 ) -> tuple[DataFrame, DataFrame]:
-    """Answer all groups once in tasks: partitions and verdicts from one held frame."""
+    """Predict all groups once in tasks: partitions and verdicts come from one held frame."""
     number = None if assignor is None else PREDICTED.index(assignor)
     answered = partial(kernel, assignor=number)
     runs = materialize(run_in_tasks(fold(eligible), answered, RUNS, eligible.batches)).frame

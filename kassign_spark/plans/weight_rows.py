@@ -82,7 +82,7 @@ _WEIGHT_TWICE = Problem(
 
 
 def shared_and_own(weights: DataFrame, reading: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Give weights for all groups to each that reads the topic; keep those of one group.
+    """Copy weights for all groups to each group that reads the topic; keep those of one group.
 
     Args:
         weights: ``schemas.WEIGHTS``, conforming.
@@ -96,7 +96,7 @@ def shared_and_own(weights: DataFrame, reading: DataFrame) -> tuple[DataFrame, D
 
 
 def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
-    """Put weights and capacities into the rows of ``groups.rows.fold``; runs no job.
+    """Fold weights and capacities into rows as ``groups.rows.fold`` makes them; runs no job.
 
     Returns:
         the columns of ``fold``, and value double (capacity, weight), cost double: null: none given.
@@ -114,7 +114,7 @@ def fold_weights(eligible: Eligible, weights: DataFrame) -> DataFrame:
 
 
 def run_or_refuse(table: DataFrame, kernel: Kernel, schema: str, tasks: int) -> DataFrame:
-    """Answer all groups once in tasks, hold the answers, and refuse groups with a problem.
+    """Run the kernel over all groups once, hold its results, and refuse groups with a problem.
 
     ``table`` is of ``fold_weights``; ``schema``, of the answers, has a column problem string.
 

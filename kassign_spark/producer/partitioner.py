@@ -90,7 +90,7 @@ def place_records(records: DataFrame, topics: DataFrame, *, ignore_keys: bool = 
 
 
 def placed_conforming(records: DataFrame, topics: DataFrame, *, ignore_keys: bool) -> DataFrame:
-    """Do what ``place_records`` does; cluster_id is an empty string where there is none."""
+    """Place records as ``place_records`` does; a missing cluster_id is an empty string."""
     records_table = _records_table(records)
     form = topics_table(topics)
     check_same_clusters([(records_table, records), (form, topics)])

@@ -122,7 +122,7 @@ def collect(plan: Plan, settings: Settings, *, details: int) -> PageContents:
 
 
 def _problems(plan: Plan, odd: DataFrame) -> DataFrame:
-    """Put what is wrong with the plan and what is odd in the snapshot into one table."""
+    """Combine the plan's violations and the snapshot's problems in one table."""
     about = _PROBLEM[2:]
     both = fill_cluster_id(odd).selectExpr("'snapshot' as source", "problem as kind", *about)
     if plan.violations is not None:

@@ -72,7 +72,7 @@ def follow(plan: Plan, settings: Settings) -> FollowedPlan:
 
 
 def _final(plan: Plan, later: DataFrame, withholding: DataFrame) -> DataFrame:
-    """Take the plan, but for groups that withhold something the end of their rounds, ``later``."""
+    """Return the plan; for groups that withhold partitions, the end of their rounds, ``later``."""
     columns = [field.name for field in ASSIGNMENT.columns]
     at_once = conform(plan.assignment, ASSIGNMENT).join(
         withholding, on=list(GROUP_KEY), how="left_anti"

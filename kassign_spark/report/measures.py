@@ -78,7 +78,7 @@ def measure_groups(plan: Plan, followed: FollowedPlan, problems: DataFrame) -> D
 
 
 def _balance_in_the_end(plan: Plan, followed: FollowedPlan) -> DataFrame:
-    """Take the plan's balance, and measure anew the groups that it leaves amid their rounds."""
+    """Return the plan's balance, measured anew for groups that it leaves amid their rounds."""
     keys, withholding = list(GROUP_KEY), followed.withholding
     if withholding is None:
         return plan.balance

@@ -177,7 +177,7 @@ def _compare_groups(
 
 
 def _keep_kafkas(members: DataFrame) -> DataFrame:
-    """Leave out assignors that no rebalance can be followed by: a plan by weight needs none."""
+    """Clear assignors whose rebalances cannot be followed: a plan by weight needs none."""
     name = F.col("assignor")
     conforming = conform(members, MEMBERS)
     is_one = (F.count(name) == F.count("*")) & (F.min(name) == F.max(name))

@@ -31,7 +31,7 @@ _REASONS = "cluster_id string, group_id string, reasons string"
 
 
 def choose_explained(groups: Sequence[dict[str, Any]]) -> list[GroupName]:
-    """Choose, of groups worst first, those of which the page says why: uneven and not giant."""
+    """Choose the groups that the page explains, worst first: uneven and not giant."""
     room, names = MAX_PARTITIONS, []
     for group in groups:
         is_uneven = group["max_assigned"] - group["min_assigned"] > 1
@@ -42,7 +42,7 @@ def choose_explained(groups: Sequence[dict[str, Any]]) -> list[GroupName]:
 
 
 def collect_why(eligible: Eligible, names: Sequence[GroupName]) -> dict[GroupName, dict[str, Any]]:
-    """Work it out for some groups; runs one query.
+    """Collect the explanations of some groups; runs one query.
 
     Args:
         eligible: the groups of a plan, each with the assignor of the plan.

@@ -86,7 +86,7 @@ _KNOWN = sorted(CONSUMER_NAMES.union(BROKER_SETTINGS))
 
 
 def squash_name(name: str) -> str:
-    """Leave out how words are set apart: ``groupInstance-id`` is ``groupinstanceid``."""
+    """Remove word separators and case: ``groupInstance-id`` is ``groupinstanceid``."""
     return re.sub("[^a-z0-9]", "", name.lower())
 
 

@@ -175,7 +175,7 @@ def _is_others(prefix: str) -> bool:
 
 
 def _plain(key: str, value: str) -> tuple[str, str]:
-    """Take away quotes, as in Flink's SQL, and brackets, as in Spring's maps."""
+    """Remove quotes, as in Flink's SQL, and brackets, as in Spring's maps."""
     if key[:1] in ("'", '"'):
         quote = key[0]
         key = key.strip(quote)

@@ -34,7 +34,7 @@ MOST_DRAWN = 100_000
 def happen(
     group: Group, event: Event, changed: list[MemberChange], naming: Naming, columns: dict[str, Any]
 ) -> tuple[dict[str, Any], RebalanceSteps] | None:
-    """Let a possible event happen to a group of the new protocol.
+    """Apply a possible event to a group of the new protocol.
 
     Returns:
         The row of the event (``columns``, ``simulated_rows.HAPPENED`` and the columns of rounds)

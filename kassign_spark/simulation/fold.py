@@ -27,7 +27,7 @@ _FIRST = -(2**31)
 
 
 def fold_events(inputs: Inputs, topics: DataFrame, events: Events, *, patterns: bool) -> DataFrame:
-    """Put groups, and the events that concern them, into the rows of one table; runs no job.
+    """Fold groups, and the events that concern them, into the rows of one table; runs no job.
 
     Args:
         inputs: checked, subscriptions as declared.

@@ -50,7 +50,7 @@ class _Following(NamedTuple):
 def simulate_arrow(
     table: pa.Table, *, racks_before_moves: bool = False, max_rounds: int = 1_000
 ) -> Iterator[pa.Table]:
-    """Take the groups of a task, rows of ``fold.fold_events``, through their events.
+    """Simulate the groups of a task, rows of ``fold.fold_events``.
 
     Returns:
         The columns of ``HAPPENED``, in pieces. A group with an event that is not possible ends
@@ -65,7 +65,7 @@ def simulate_arrow(
 
 
 def take_step(groups: list[Group], place: int, naming: Naming, **options: Any) -> Step:
-    """Let the events at one place of all groups happen, and ``follow`` what they start."""
+    """Apply the events at one place of all groups, and ``follow`` what they start."""
     step = Step()
     following: list[_Following] = []
     for group in groups:
@@ -78,7 +78,7 @@ def take_step(groups: list[Group], place: int, naming: Naming, **options: Any) -
 def _take(
     group: Group, event: Event, naming: Naming, step: Step, following: list[_Following]
 ) -> None:
-    """Let an event happen to a group; what it owns is left to the rounds, where some follow."""
+    """Apply an event to a group; the rounds that follow change what it owns."""
     if group.consumer and not group.timelines:
         if (problem := _too_large(group)) is not None:
             _stop(group, event, step, problem)
@@ -160,7 +160,7 @@ def _event_columns(group: Group, event: Event) -> dict[str, Any]:
 
 
 def _stop(group: Group, event: Event, step: Step, problem: str) -> None:
-    """Let nothing more happen to a group."""
+    """Stop a group: no further event happens to it."""
     step.happened.append(_event_columns(group, event) | {"problem": problem})
     group.events = []
 

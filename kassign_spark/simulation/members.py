@@ -90,7 +90,7 @@ def instance_holder(members: list[Member], event: Event) -> Member | None:
 def change_members(
     members: list[Member], event: Event, resolve: Callable[[Member], Member]
 ) -> list[MemberChange]:
-    """Let members, those that are away too, go, come, and change what they ask for.
+    """Remove, add and resubscribe members, including those that are away.
 
     An event of a topic changes no more than what patterns match: ``resolve`` gives a member the
     topics that it subscribes to now.

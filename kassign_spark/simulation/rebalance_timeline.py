@@ -81,19 +81,19 @@ class RebalanceTimeline:
         )
 
     def join(self, name: str, member: GroupMember) -> bool:
-        """Let a member join under an id of its own."""
+        """Add a member under an id of its own."""
         self.ids[name] = member.member_id
         return self.life.join(member)
 
     def leave(self, names: list[str]) -> bool:
-        """Let members go."""
+        """Remove members."""
         self.life.leave([self.ids.pop(name) for name in names])
         for name in names:
             self.owned.pop(name, None)
         return bool(names)
 
     def take_over(self, name: str, new_name: str, member: GroupMember) -> bool:
-        """Let a static member come back under another id."""
+        """Bring back a static member under another id."""
         before = self.ids.pop(name)
         self.ids[new_name] = member.member_id
         self.owned[new_name] = self.owned.pop(name, NOTHING)
@@ -101,11 +101,11 @@ class RebalanceTimeline:
         return self.life.take_over(before, member)
 
     def resubscribe(self, name: str, member: GroupMember) -> bool:
-        """Let a member ask for other topics."""
+        """Change a member's subscription."""
         return self.life.resubscribe(replace(member, member_id=self.ids[name]))
 
     def change_topics(self, topics: dict[str, TopicState]) -> bool:
-        """Let topics be others."""
+        """Change the topics."""
         self._name(topics)
         return self.life.change_topics(topics)
 

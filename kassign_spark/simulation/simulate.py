@@ -45,7 +45,7 @@ def simulate(
     timeouts: Timeouts = Timeouts(),
     settings: Settings = Settings(),
 ) -> DataFrame:
-    """Let events happen to a fleet, and follow the rebalances that they start; runs a few queries.
+    """Apply events to a fleet, and follow the rebalances that they start; runs a few queries.
 
     Each event meets the state that the one before it left. Tasks take whole groups through all
     their events. What starts a rebalance of the classic protocol is in ``decisions``; of the new

@@ -116,7 +116,7 @@ class Group:
         return [member for member in self.members if not member.is_away]
 
     def change_topic(self, event: Event) -> None:
-        """Let a topic appear, grow or disappear."""
+        """Create, grow or delete a topic."""
         topic, kind = event["topic"], event["kind"]
         before = self.topics.get(topic, Topic(0, None))
         if kind == "topic_disappears":
@@ -146,7 +146,7 @@ class Group:
         return member if resolved is member.resolved else replace(member, resolved=resolved)
 
     def next_generation(self) -> None:
-        """Put all members that have been through a rebalance into the group's new generation."""
+        """Move all members that took part in a rebalance to the group's new generation."""
         generations = [
             member.generation for member in self.members if member.generation is not None
         ]
@@ -167,7 +167,7 @@ class Group:
 
 
 def batch_of(groups: Sequence[Group], naming: Naming) -> tuple[Batch, Claims, list[Member]]:
-    """Put the members that are here, their topics and what they own into a batch.
+    """Build a batch of the present members, their topics and what they own.
 
     Returns:
         The batch, what is claimed in it, and its members, in its order.

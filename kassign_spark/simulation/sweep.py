@@ -32,7 +32,7 @@ def sweep(
     target: DataFrame | None = None,
     settings: Settings = Settings(),
 ) -> DataFrame:
-    """Answer what-if questions about the fleet as it is, all in one pass; runs a query.
+    """Answer what-if questions about the current fleet, all in one pass; runs a query.
 
     A new member subscribes as one that is there, by turns, and knows of nothing that it owns; the
     members that go are the last by member_id. In groups of the new protocol members draw their

@@ -49,7 +49,7 @@ def sweep_arrow(
     racks_before_moves: bool = False,
     max_rounds: int = 1_000,
 ) -> Iterator[pa.Table]:
-    """Answer all variants of the groups of a task, rows of ``rows.fold``: ``SWEPT``, in pieces."""
+    """Compute all variants of the groups of a task, rows of ``rows.fold``: ``SWEPT``, in pieces."""
     options = {"racks_before_moves": racks_before_moves, "max_rounds": max_rounds}
     copies = max([0, *(variant.member_change for variant in variants)])
     for piece in _pieces(table, copies):
@@ -71,7 +71,7 @@ def _pieces(table: pa.Table, copies: int) -> Iterator[pa.Table]:
 def _sweep(
     table: pa.Table, variants: Sequence[Variant], copies: int, options: dict[str, Any]
 ) -> Iterator[pa.Table]:
-    """Answer all variants of whole groups."""
+    """Compute all variants of whole groups."""
     groups, naming = read_groups(table, copies=copies)
     answers: list[dict[str, Any]] = []
     varied: list[Group] = []
@@ -130,7 +130,7 @@ def _row(variant: Variant, group: Group) -> dict[str, Any]:
 
 
 def _vary(variant: Variant, group: Group) -> Group:
-    """Leave members out, or add copies, by turns; let topics grow."""
+    """Remove members, or add copies, in turn; grow topics."""
     members, change = group.members, variant.member_change
     copies = [
         _copy(members[(number - 1) % len(members)], number) for number in range(1, change + 1)

@@ -23,7 +23,7 @@ def _run(task: _Task, batches: _Batches) -> Iterator[pa.RecordBatch]:
 
 
 def _forget_archives() -> None:
-    """Let the worker's next task begin without reading Spark's archives, and ours, once more.
+    """Make the worker's next task start without reading Spark's archives, and ours, again.
 
     Before each task PySpark 4.1 has all finders of modules drop what they know (SPARK-54744). In
     Python before 3.13 the finder of an archive then reads its directory (CPython gh-103200), once

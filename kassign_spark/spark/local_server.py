@@ -91,7 +91,7 @@ def note_server(server: Server) -> None:
 
 
 def forget_server() -> None:
-    """Take back what ``note_server`` wrote."""
+    """Delete what ``note_server`` wrote."""
     _path().unlink(missing_ok=True)
 
 

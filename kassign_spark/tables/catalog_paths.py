@@ -44,7 +44,7 @@ class CatalogPath(NamedTuple):
 
     @property
     def run_id(self) -> str | None:
-        """The one run that is meant, if it is named by its id."""
+        """Return the id of the run, if the path names one."""
         return self.when if self.when is not None and _RUN.fullmatch(self.when) else None
 
     def schema(self) -> str:

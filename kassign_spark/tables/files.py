@@ -79,7 +79,7 @@ class Files(Protocol):
         """Delete a folder when Java ends, where this process sees no end of its own."""
 
     def keep_at_exit(self, path: str) -> None:
-        """Take ``delete_at_exit`` back."""
+        """Undo ``delete_at_exit``."""
 
 
 def child(folder: str, name: str) -> str:

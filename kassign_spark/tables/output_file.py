@@ -18,7 +18,7 @@ _END = "<!-- kassign-spark {} -->\n"
 
 
 def check_new_file(path: str, *, mark: str, overwrite: bool) -> None:
-    """Refuse, before any work is done, a file that must not be written.
+    """Refuse a file that must not be written, before any work is done.
 
     Args:
         path: a local file, or a link to one, which stays.

@@ -62,7 +62,7 @@ def new_folder(spark: SparkSession, path: str, *, overwrite: bool = False) -> It
 
 
 def check_new_folder(spark: SparkSession, path: str, *, overwrite: bool) -> None:
-    """Refuse, before any work is done, what ``new_folder`` would.
+    """Refuse what ``new_folder`` would refuse, before any work is done.
 
     Raises:
         OutputError: ``path`` exists, or, with ``overwrite``, is not to be replaced.
@@ -140,7 +140,7 @@ def _locate(spark: SparkSession, path: str) -> tuple[str, Files]:
 
 
 def _replace(files: Files, writing: str, target: str, replaced: str | None, path: str) -> None:
-    """Put a folder in its place; what is there goes to ``replaced`` for a moment, if that is given.
+    """Move a folder to its place; the old one goes to ``replaced`` for a moment, if that is given.
 
     Where that fails, what was there is in ``replaced``.
 

@@ -59,7 +59,7 @@ class Snapshot(_Tables):
         leaders: DataFrame | None = None,
         group_settings: DataFrame | None = None,
     ) -> Self:
-        """Put the tables together."""
+        """Combine the tables."""
         made = super().__new__(cls, members, topics, owned)
         made.target, made.offsets, made.leaders = target, offsets, leaders
         made.group_settings = group_settings

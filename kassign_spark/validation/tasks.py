@@ -66,7 +66,7 @@ _OF_MEMBERS = {
 
 
 def problems_in_tasks(inputs: Inputs, tasks: int) -> DataFrame:
-    """Look at whole groups of conforming tables, many in each task; lazy: ``GROUP_PROBLEMS``."""
+    """Check whole groups of conforming tables, many in each task; lazy: ``GROUP_PROBLEMS``."""
     about_topics = rows(subscriptions(inputs.members), SUBSCRIBED, **_OF_MEMBERS)
     if inputs.owned is not None:
         about_topics = about_topics.unionByName(rows(inputs.owned, OWNED, **_OF_MEMBERS))

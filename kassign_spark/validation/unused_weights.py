@@ -28,7 +28,7 @@ def unused_weights(weights: DataFrame, members: DataFrame, topics: DataFrame) ->
 
 
 def find_unused(weights: DataFrame, members: DataFrame, topics: DataFrame) -> DataFrame:
-    """Do as ``unused_weights`` for conforming tables; partition is a bigint."""
+    """List ``unused_weights`` of conforming tables; partition is a bigint."""
     passed = "the weight is passed over"
     counts = fold_topics(topics, bad_row="false").select("cluster_id", "topic", "num_partitions")
     with_counts = weights.join(counts, on=["cluster_id", "topic"], how="left")

@@ -104,7 +104,7 @@ def validate(
 
 
 def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> DataFrame:
-    """Look at rows and topics one by one, and at whole groups in tasks."""
+    """Check rows and topics one by one, and whole groups in tasks."""
     checks = [
         *row_checks(inputs),
         conflict_check(inputs.members),
@@ -121,7 +121,7 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> 
 
 
 def _check_in_tasks(problems: DataFrame, assignors: Collection[str] | None) -> Check:
-    """Put what tasks found into words."""
+    """Describe the problems that tasks found."""
     details = {
         "duplicate_member": describe_duplicate("number"),
         **{problem: describe_too_large(problem, "number") for problem in TOO_LARGE},

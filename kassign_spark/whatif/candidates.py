@@ -69,7 +69,7 @@ def _another_library(facts: GroupFacts) -> list[Changes]:
 
 
 def _more_subscriptions(facts: GroupFacts) -> list[Changes]:
-    """Let one member or all others read the dense part's largest topic, or all of them."""
+    """Subscribe one member, or all others, to the dense part's largest topic, or to all."""
     batch, heights = facts.batch, facts.levels
     topic_height = heights.height_of_class[facts.graph.class_of_topic]
     top = np.zeros(batch.group_count, np.int64)
@@ -96,7 +96,7 @@ def _more_subscriptions(facts: GroupFacts) -> list[Changes]:
 
 
 def _reading(facts: GroupFacts, members: Longs, topics: Longs, groups: Flags) -> Changes:
-    """Let each of these members read each of these topics of its group, in a copy per group."""
+    """Subscribe each of these members to each of these topics of its group, in a copy per group."""
     batch = facts.batch
     members = members[groups[batch.member_group[members]]]
     topics = topics[groups[batch.topic_group[topics]]]
@@ -121,7 +121,7 @@ def _reading(facts: GroupFacts, members: Longs, topics: Longs, groups: Flags) ->
 
 
 def _reading_everything(facts: GroupFacts, groups: Flags, others: Longs, dense: Longs) -> Changes:
-    """Let all members read all topics of the group, if these are more than the dense ones."""
+    """Subscribe all members to all topics of the group, if these are more than the dense ones."""
     batch = facts.batch
     everybody = np.flatnonzero(groups[batch.member_group])
     topics = np.flatnonzero(groups[batch.topic_group])

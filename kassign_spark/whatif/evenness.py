@@ -38,12 +38,12 @@ class Evenness(NamedTuple):
 
     @property
     def spread(self) -> Longs:
-        """Between the largest and the least load."""
+        """Return the difference between the largest and the smallest load."""
         return self.most - self.least
 
 
 def evaluate(batch: Batch, claims: Claims, assignor: Longs) -> tuple[Evenness, Longs]:
-    """Let each group's assignor answer, and measure what follows.
+    """Run each group's assignor, and measure the result.
 
     With `cooperative-sticky` a member gives up partitions of topics that it has dropped before it
     joins (``ConsumerCoordinator.onJoinPrepare``), so the assignor does not see them.

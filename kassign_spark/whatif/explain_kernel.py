@@ -51,7 +51,7 @@ def explain_arrow(table: pa.Table) -> Iterator[pa.Table]:
 
 
 def explain_generations_arrow(table: pa.Table) -> pa.Table:
-    """Explain, as ``explain_arrow`` does, groups whose claims all reached the leader.
+    """Explain groups whose claims all reached the leader, as ``explain_arrow`` does.
 
     None is left out, and the others are asked only where the assignor that the members name does
     not explain what was seen.
@@ -142,7 +142,7 @@ class _Tried:
         self._note(number, groups, judged, without, by_lot, name)
 
     def add_coordinators(self, table: pa.Table) -> None:
-        """Let the coordinator's assignors answer for the groups of the new protocol."""
+        """Add the answers of the coordinator's assignors for groups of the new protocol."""
         groups = self.of_coordinator
         if not groups.any():
             return

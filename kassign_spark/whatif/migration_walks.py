@@ -54,7 +54,7 @@ def upgrade(
     orders: Sequence[Longs],
     assignor: str,
 ) -> list[Walk]:
-    """Let classic groups go over to the new protocol.
+    """Move classic groups to the new protocol.
 
     The first heartbeat of a new member converts the group: what the classic members have becomes
     their target (kip-848.md, 8). Before that, a dynamic member that leaves sets off one more
@@ -105,7 +105,7 @@ def downgrade(
     orders: Sequence[Longs],
     assignor: int,
 ) -> list[Walk]:
-    """Let groups of the new protocol go back to the classic one.
+    """Move groups of the new protocol back to the classic one.
 
     A group changes over when its last new member goes: what was the target is what the classic
     members have then, and their own assignor goes on from there. Where that member is static and
@@ -177,7 +177,7 @@ def _to_group_places(batch: Batch, group: int, owner: Longs) -> Longs:
 
 
 def _leave(batch: Batch, owner: Longs, leavers: Longs, by: Longs) -> tuple[Flags, _Rebalanced]:
-    """Let a member of each group leave, where it is dynamic, and the others rebalance.
+    """Remove a member from each group, if it is dynamic, and rebalance the others.
 
     Returns:
         Of each group whether it is; and what comes of it.
@@ -192,7 +192,7 @@ def _leave(batch: Batch, owner: Longs, leavers: Longs, by: Longs) -> tuple[Flags
 def _rebalance(
     batch: Batch, is_present: Flags, owner: Longs, by: Longs, groups: Flags
 ) -> _Rebalanced:
-    """Let those members that are here rebalance in the classic way, in some of the groups.
+    """Rebalance the present members of some groups in the classic way.
 
     Groups that are not chosen, or whose assignor has no answer, have nothing afterwards.
     """
@@ -218,7 +218,7 @@ def _rebalance(
 
 
 def _set_aside(batch: Batch, left: Flags) -> Batch:
-    """Put members, and topics that only they read, into a further group, the last."""
+    """Move members, and topics that only they read, to an additional group, the last."""
     sets = np.unique(batch.member_set[~left])
     counts = np.diff(batch.set_start)[sets]
     is_read = np.zeros(len(batch.size), bool)

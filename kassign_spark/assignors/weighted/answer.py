@@ -85,7 +85,7 @@ class WeightedPlan:
 
     @property
     def gap(self) -> float:
-        """By what share the maximum is above its bound."""
+        """Return the share by which the maximum exceeds its bound."""
         return self.max_load / self.load_bound - 1 if self.load_bound > 0 else 0.0
 
 
@@ -181,7 +181,7 @@ def _judge(
 
 
 def _refute(group: Group, limit: Doubles) -> Proof | None:
-    """Prove, where it can be, that nobody keeps these limits: the bounds, with limits as sizes."""
+    """Prove, if possible, that no plan keeps these limits: the bounds, with limits as sizes."""
     class_weight = sums_of(group.class_, group.weight, len(group.eligible))
     most = np.where(group.eligible, limit, -1.0).max(axis=1)[group.class_]
     alone = np.flatnonzero(group.weight > most)

@@ -175,7 +175,7 @@ def _deal_one_by_one(
 
 
 def go_home(group: Group, owner: Longs, load: Doubles, limit: Doubles) -> None:
-    """Let partitions return to their owner where it has room, lightest first."""
+    """Return partitions to owners that have room, lightest first."""
     for _ in range(3):
         away = np.flatnonzero(group.away(owner))[::-1]
         if not len(away):

@@ -76,7 +76,7 @@ def find_curve(
 
 
 def _stay(batch: PaddedGroups, limit: Doubles, counts: Doubles | None, kicks: int) -> list[Point]:
-    """Let owners keep what they have; partitions without an owner go where they do least harm."""
+    """Keep all owners; put partitions without an owner where they do the least harm."""
     measured = np.maximum(limit / batch.capacity, 1e-300)
     objective = reach(batch, measured)
     members = np.arange(limit.shape[1])

@@ -44,7 +44,7 @@ class PlannedStates(NamedTuple):
         return PlannedStates(self.state.take(groups), *columns)  # type: ignore[arg-type]
 
     def put(self, groups: Longs, other: "PlannedStates") -> None:
-        """Take over some groups."""
+        """Copy the state of some groups."""
         self.state.put(groups, other.state)
         for column, new in zip(self[1:], other[1:], strict=True):
             column[groups] = new

@@ -105,7 +105,7 @@ def _mend_last(
 
 
 def _push(group: Group, owner: Longs, load: Doubles, limit: Doubles, member: int) -> bool:
-    """Give a partition away to a member that sheds lighter ones for it; False: none can be.
+    """Move a partition of ``member`` to another that sheds lighter ones; False: none can.
 
     Where members have few classes in common, nobody has the room for a heavy partition that the
     members together have.

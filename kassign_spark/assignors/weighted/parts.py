@@ -39,7 +39,7 @@ class Parts(NamedTuple):
     alone: Bools
 
     def as_one(self, groups: Bools, level: Doubles) -> "Parts":
-        """Hold all members of some groups to one ``level``, [group]; none of them is alone then."""
+        """Hold all members of some groups to one ``level``, [group], as one part."""
         flat = groups[:, None]
         return Parts(
             np.where(flat, level[:, None], self.level),

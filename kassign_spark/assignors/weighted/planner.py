@@ -155,7 +155,7 @@ def _weighted_part(group: Group) -> Group:
 
 
 def _with_idle(group: Group, answer: WeightedPlan) -> WeightedPlan:
-    """Put the partitions without weight back: where they are, or by count."""
+    """Put partitions without weight back: with their owner, or by count."""
     done = len(answer.owner)
     if done == len(group.weight):
         return answer
@@ -169,7 +169,7 @@ def _with_idle(group: Group, answer: WeightedPlan) -> WeightedPlan:
 
 
 def _deal_idle(group: Group, owner: Longs) -> None:
-    """Give what nobody has, which weighs nothing, by count: fills in ``owner``."""
+    """Deal unowned partitions without weight by count: fills in ``owner``."""
     free = np.flatnonzero(owner < 0)
     if len(free):
         deal_by_count(group.class_, group.eligible, group.counts(owner), free, owner)

@@ -105,7 +105,7 @@ class PaddedGroups(NamedTuple):
 
     @property
     def total(self) -> Doubles:
-        """The weight of each group."""
+        """Return the weight of each group."""
         return last_sum(self.class_weight)
 
 
@@ -124,7 +124,7 @@ def scale_weights(weight: Doubles) -> tuple[Doubles, float]:
 
 
 def stack(groups: Sequence[Group]) -> PaddedGroups:
-    """Put groups side by side."""
+    """Stack groups in one batch, padded to equal sizes."""
     count = len(groups)
     partitions = max(len(group.weight) for group in groups)
     classes = max(len(group.eligible) for group in groups)

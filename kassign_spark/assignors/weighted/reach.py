@@ -42,7 +42,7 @@ def judge(batch: PaddedGroups, objective: Objective, state: PlacementState) -> B
 
 
 def keep_better(best: BestLoads, rows: Longs, new: BestLoads) -> None:
-    """Take over what is better: the greatest load first, then the evenness."""
+    """Keep the better state of each group: by the greatest load, then by evenness."""
     old = best.take(rows)
     better = (new.most < old.most) | ((new.most == old.most) & (new.cost < old.cost))
     better_rows = rows[better]

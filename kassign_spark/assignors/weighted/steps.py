@@ -29,7 +29,7 @@ class PlacementState(NamedTuple):
         return PlacementState(self.owner[groups], self.load[groups], self.counts[groups])
 
     def put(self, groups: Longs, other: "PlacementState") -> None:
-        """Take over the state of some groups."""
+        """Copy the state of some groups."""
         for column, new in zip(self, other, strict=True):
             column[groups] = new
 
