@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _outcome(args: argparse.Namespace) -> "Outcome | int":
-    """Run the command; the exit code, where it reports an error or an interrupt."""
+    """Run the command; return the exit code if it reports an error or an interrupt."""
     try:
         outcome: Outcome = args.run(args)
     except (KeyboardInterrupt, Exception) as error:
@@ -94,14 +94,14 @@ def _parser(names: Collection[str] = COMMANDS) -> Parser:
 
 
 def _interrupt_before(error: BaseException | None) -> int | None:
-    """Find an interrupt that no signal brought; what is raised of tidying up comes after it."""
+    """Find an interrupt without a signal; errors raised while tidying up come after it."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return None if error is None else signal.SIGINT
 
 
 def _report_interrupt(number: int) -> int:
-    """Report the interrupt; the exit code is that of a shell for the signal."""
+    """Report the interrupt, and return the exit code that a shell has for the signal."""
     event = "terminated" if number == signal.SIGTERM else "interrupted"
     outputs = ", ".join(written())
     rest = f"{outputs} had been written" if outputs else "nothing was written"

@@ -70,7 +70,7 @@ _Name = TypeVar("_Name")
 
 
 def short_assignor(name: _Name) -> _Name | str:
-    """Return the name of the assignor of a class of Kafka's; what is none stays as it is."""
+    """Return the assignor's name for a class of Kafka's; other names stay as they are."""
     return _SHORT_NAMES.get(name, name) if isinstance(name, str) else name
 
 
@@ -197,7 +197,7 @@ def _discrepancies(frame: DataFrame, table: Table) -> Iterable[str]:
 
 
 def _hints(names: Iterable[str], table: Table) -> Iterable[str]:
-    """Return which column each one may be that the table does not know."""
+    """Suggest a known column for each column that the table does not know."""
     columns = table.columns.names
     for name in names:
         plain = "".join(filter(str.isalnum, name.lower()))

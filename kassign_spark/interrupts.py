@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM of a command: what came is kept, whatever is raised of it.
+"""Ctrl-C and SIGTERM during a command: the signal is kept, whatever exception it becomes.
 
 An interrupt breaks the connection to Java at any point: what arrives in the end may be an error of
 Spark's, of py4j's, or none at all. So the handler notes the signal, and the command asks for that.
@@ -136,7 +136,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _silence_servers() -> None:
-    """Keep PySpark's server of accumulators from a trace when Java is gone before it."""
+    """Keep PySpark's accumulator server from printing a trace when Java ends first."""
     if "socketserver" in sys.modules:
         server = sys.modules["socketserver"].BaseServer
         server.handle_error = lambda *_: None

@@ -1,4 +1,4 @@
-"""The constrained pass of the sticky assignors for giant groups, which are no single task's work.
+"""The constrained pass of the sticky assignors for giant groups, too large for one task.
 
 A group is cut into slices (``slices``), each of some partition numbers of all its topics, which are
 settled in rounds.

@@ -1,4 +1,4 @@
-"""The general pass inside a task: subscriptions differ, and the answer is the best there is.
+"""The general pass inside a task: differing subscriptions, and the optimal answer.
 
 Topics with the same subscribers are one class: whoever may take one may take all. The best balance
 and the fewest moves are found on counts of classes (``engine``); partitions get their names

@@ -1,4 +1,4 @@
-"""Rotations that give back what moved in vain, as franz-go looks for them (``repair.go``, 1.22).
+"""Rotations that undo needless moves, as franz-go looks for them (``repair.go``, 1.22).
 
 Topics with the same readers are a row; a cell is how many partitions of a row a member holds, and
 what it holds beyond what it came with is its price. A rotation takes one from some cells and gives

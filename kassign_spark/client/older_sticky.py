@@ -1,4 +1,4 @@
-"""The sticky assignors of librdkafka, kafka-python and aiokafka: as Java's client had it until 2.4.
+"""The sticky assignors of librdkafka, kafka-python and aiokafka: as in Java's client until 2.4.
 
 It knows no constrained pass for equal subscriptions; there it only goes through the partitions in
 another order. The search itself is ``general.Balancing``.

@@ -54,7 +54,7 @@ class Change:
 
 @dataclass(slots=True)
 class MixedGroup:
-    """A group of members of both kinds, all of which have what they are to have.
+    """A settled group with members of both protocols.
 
     Attributes:
         state: topics and members; the last target is not looked at.

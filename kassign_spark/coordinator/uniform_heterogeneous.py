@@ -186,7 +186,7 @@ class _Levelling:
         return is_changed
 
     def _take(self, topic: int, member: int, sizes: dict[int, int]) -> None:
-        """Count a partition that a member loses; a set that is empty then is thrown away."""
+        """Count a partition that a member loses; its set is dropped when it becomes empty."""
         most = self.most_numbers
         most[member, topic] = max(most.get((member, topic), 0), sizes[member])
         sizes[member] -= 1

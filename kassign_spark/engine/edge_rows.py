@@ -1,4 +1,4 @@
-"""Edges as rows of a DataFrame: cut into blocks, and what becomes of them."""
+"""Edges as rows of a DataFrame: cut into blocks, and read back when they are settled."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial

@@ -56,7 +56,7 @@ def utf_8_rank(strings: pa.Array) -> Longs:
 
 
 def key(high: Longs, low: Longs) -> Longs:
-    """Return two small numbers in one, which sorts by the first and then the second."""
+    """Combine two small numbers in one that sorts by the first, then by the second."""
     return high << _KEY_BITS | low
 
 

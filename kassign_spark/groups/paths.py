@@ -53,7 +53,7 @@ class Paths:
         return members if self.had_patterns else members.drop("topics_pattern")
 
     def only(self) -> str | None:
-        """Return the path of all groups; None where it is not the same."""
+        """Return the path that all groups share; None if they differ."""
         paths = {path for _, path in self._groups_by_path}
         return paths.pop() if len(paths) == 1 else None
 

@@ -1,4 +1,4 @@
-"""Whole groups as rows of one table, of several kinds, so that a task can be given all of a group.
+"""Whole groups as rows of one table, of several kinds, so that one task gets all of a group.
 
 A task can be given one table only: members, their subscriptions, topics and claims say what they
 are by ``kind``. A subscription that many members share is there once, and members name it by its

@@ -1,4 +1,4 @@
-"""Was it what Kafka's assignor gives? Every generation of the group log, asked of the model."""
+"""Check every generation of the group log against the model of Kafka's assignors."""
 
 from collections.abc import Iterator
 from functools import partial

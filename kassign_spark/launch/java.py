@@ -1,4 +1,4 @@
-"""The Java that commands start: found, judged, and with an archive of classes to start quickly.
+"""Find and check the Java that commands start, and its archive of classes for a quick start.
 
 Java spends a third of a command's time on reading and checking Spark's classes. An archive keeps
 them as they are in memory afterwards (JEP 350, since Java 13; with Java 17 all of it is there).
@@ -28,7 +28,7 @@ _QUIET = "-Xlog:disable"
 
 
 def check_java() -> Path:
-    """Find Java, and refuse an old one before a shell script complains, by what lies on the disk.
+    """Find Java by its files, and refuse an old one before a shell script complains.
 
     A Java that lies there without its file ``release`` is asked.
 

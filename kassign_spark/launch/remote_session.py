@@ -90,7 +90,7 @@ def _stop(session: SparkSession) -> None:
 
 
 def check_client() -> None:
-    """Refuse a PySpark that has not what commands need of Spark Connect.
+    """Refuse a PySpark whose Spark Connect lacks what commands need.
 
     Raises:
         KassignError: it says what to install.
@@ -129,7 +129,7 @@ def _address(url: str) -> str:
 
 
 def _wait_until_ready(url: str, address: str) -> None:
-    """Refuse what does not answer, or speaks another protocol; PySpark would try ten minutes."""
+    """Refuse a server that is silent or speaks another protocol; PySpark would try ten minutes."""
     import grpc  # type: ignore[import-untyped]
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
@@ -171,7 +171,7 @@ def _explained(address: str) -> Iterator[None]:
 
 
 def _show_progress(session: SparkSession) -> None:
-    """Count the tasks of the query that runs, in one line that goes when it has ended."""
+    """Show the running query's tasks in one line, which is erased when it ends."""
 
     def show(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
         tasks = sum(stage.num_tasks for stage in stages)

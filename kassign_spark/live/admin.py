@@ -188,13 +188,13 @@ def call_in_time(
 
 
 class _InTime:
-    """An admin client whose calls end in time."""
+    """An admin client whose calls time out."""
 
     def __init__(self, admin: Any, milliseconds: float) -> None:
         self._admin, self._milliseconds = admin, milliseconds
 
     def in_time(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """Call what is not one of the client's own methods."""
+        """Call a function that is not a method of the client, with the same timeout."""
         return call_in_time(call, self._milliseconds, *arguments, **named)
 
     def __getattr__(self, name: str) -> Any:

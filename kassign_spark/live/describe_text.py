@@ -190,7 +190,7 @@ def _header(line: str, where: str, columns: tuple[str, ...], group_id: str | Non
 
 
 def _cells(line: str, where: str, header: _Header) -> dict[str, str]:
-    """Return cells by where the header's begin or, if they do not fit, by blanks.
+    """Return cells by the header's positions or, if they do not fit, by blanks.
 
     A number or a coordinator can be wider than its column, and blanks get lost on the way.
     """

@@ -12,7 +12,7 @@ _TRUST = "check ssl.truststore.* in the client properties file"
 def tls_problem(
     addresses: Iterable[str], context: ssl.SSLContext, timeout_ms: int = _TLS_MS
 ) -> str | None:
-    """Shake hands with the first address that lets us; None: one did, else why the last did not."""
+    """Try a TLS handshake with each address; None: one succeeded, else why the last failed."""
     problem = None
     for address in addresses:
         problem = _problem(address, context, timeout_ms / 1000)

@@ -150,7 +150,7 @@ class Cursors:
         return Span(start, length)
 
     def count(self, count: Ints, least: int) -> Ints:
-        """Believe a count of elements of ``least`` bytes at least, or mark the row."""
+        """Check counts of elements of at least ``least`` bytes; mark rows too short for them."""
         impossible = (count < 0) | (count * least > self.remaining())
         if impossible.any():
             self.fail(impossible, WRONG_LENGTH)

@@ -148,7 +148,7 @@ def read_group_log(
 
 
 def group_log(records: DataFrame, *, owned: bool = False) -> GroupLog:
-    """Return the tables of raw records, which are not looked at before."""
+    """Return the tables of raw records; reads none of them yet."""
     tables = [
         _decode_records(records.where(has_type(_TYPES[table.name])), table, owned=owned)
         for table in log_schemas.DECODED

@@ -1,4 +1,4 @@
-"""The newest state in the group log as a snapshot: all groups, nobody asked."""
+"""The newest state in the group log as a snapshot: all groups, without asking a broker."""
 
 from typing import NamedTuple
 
@@ -45,7 +45,7 @@ class NewestState(NamedTuple):
 def newest_state(
     records: DataFrame, topics: DataFrame, *, consumer_groups: bool = True
 ) -> NewestState:
-    """Make a snapshot of the last that raw records say of each group; the log is read once.
+    """Make a snapshot of each group's last state in raw records; the log is read once.
 
     - ``generation`` of classic groups is the group's own number, which a live coordinator does not
       tell: there a snapshot has the least that it can be. Of the new protocol it is the member's

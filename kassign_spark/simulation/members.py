@@ -21,7 +21,7 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of a group, or one that was.
+    """A present or former member of a group.
 
     Attributes:
         member_id, instance, rack, topics, pattern, generation, seq, assignor: as of

@@ -38,7 +38,7 @@ print("%d.%d" % sys.version_info[:2], *(n for n in sys.argv[1:] if not importlib
 
 
 def check_workers(spark: SparkSession) -> None:
-    """Refuse a session that cannot run what is handed to it; runs no job.
+    """Refuse a session whose Python workers cannot run our code; runs no job.
 
     Only where workers are started on this machine: an interpreter elsewhere cannot be looked at.
     Each interpreter is looked at once, and the one that this program runs itself never. A server

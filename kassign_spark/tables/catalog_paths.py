@@ -60,7 +60,7 @@ class CatalogPath(NamedTuple):
         return f"{PREFIX}{'.'.join(map(_short, self.parts))}{suffix}"
 
     def at(self, when: str) -> str:
-        """Name this place at another time, or one run of it."""
+        """Return this place at another time, or one run of it."""
         return str(self._replace(when=when))
 
 

@@ -1,4 +1,4 @@
-"""Text that is no UTF-8, and half characters in JSON: Spark would put others in their place."""
+"""Invalid UTF-8 and half characters in JSON: Spark would replace them silently."""
 
 import json
 from collections.abc import Iterator

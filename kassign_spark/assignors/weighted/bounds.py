@@ -99,7 +99,7 @@ def short_of(sums: Doubles, sizes: Doubles, counts: Longs) -> Longs:
 
 
 def moves_bound(batch: PaddedGroups, limit: Doubles) -> Longs:
-    """Return [group]: how many partitions must leave the members above their ``limit`` at least.
+    """Return [group]: the least number of partitions that must leave members above ``limit``.
 
     ``limit``: [group, member], the weight that a member may have.
     """

@@ -36,7 +36,7 @@ def group_by_member(owner: Longs, members: int, only: Bools | None = None) -> Me
 
 
 def count_to_shed(group: Group, load: Doubles, limit: Doubles, owned: MemberPartitions) -> Longs:
-    """Return [member]: how many partitions at least must leave it, if it is above its limit."""
+    """Return [member]: the least number of partitions that must leave it, if above its limit."""
     over, first, count, sums = _over(group, load, limit, owned)
     least = np.zeros(len(load), np.int64)
     least[over] = _fewest(sums, first, count, (load - limit)[over])

@@ -139,7 +139,7 @@ def _keep(best: PlannedStates, rows: Longs, new: PlannedStates, even_first: bool
 def _eject(
     batch: PaddedGroups, objective: Objective, present: PlacementState, rank: int
 ) -> PlacementState:
-    """Forbid one heavy partition of a member above its limit to stay, and search from there.
+    """Ban one heavy partition from a member above its limit, and search from there.
 
     Steps downhill shed the light ones instead: as long as the heavy one finds no member with room
     for it, moving it helps nobody before others have moved too.

@@ -134,7 +134,7 @@ def plan_large(group: Group, options: PlanOptions) -> WeightedPlan:
 
 
 def _plan_within(group: Group, bounds: LargeGroupBounds, limit: Doubles) -> Longs:
-    """Keep members within limits with few moves, from what they own now: who has what then."""
+    """Keep members within limits with few moves, from what they own now; returns the owners."""
     load = group.loads(group.home)
     shed_partitions = shed(group, load, limit, bounds.movable, by_cost=bounds.by_cost)
     owner = group.home.copy()

@@ -13,7 +13,7 @@ COSTS = ("moves", "weight")
 
 @dataclass(frozen=True)
 class Limit:
-    """The greatest relative load that a member may have, said in one of three ways.
+    """The greatest relative load that a member may have, stated in one of three ways.
 
     A member's relative load is the sum of its weights by its capacity. A group falls into parts
     that are each held to a level of their own: a partition heavier than anybody's fair share has a

@@ -1,4 +1,4 @@
-"""Phase A: how even the loads can be made, whoever has what now."""
+"""Phase A: how even the loads can be made, regardless of the current owners."""
 
 from typing import NamedTuple
 

@@ -39,7 +39,7 @@ class PlacementState(NamedTuple):
 
 
 def state_of(batch: PaddedGroups, owner: Longs) -> PlacementState:
-    """Sum up who has what."""
+    """Return the state that these owners make."""
     count = np.zeros(batch.capacity.shape)
     is_owned = batch.is_there & (owner >= 0)
     np.add.at(count, (np.nonzero(is_owned)[0], owner[is_owned]), 1.0)
@@ -53,7 +53,7 @@ def insert(
     order: Doubles,
     taste: Doubles | None = None,
 ) -> PlacementState:
-    """Place what nobody has (owner -1), the greatest in ``order`` first, where it costs least.
+    """Place unowned partitions (owner -1), the greatest in ``order`` first, where they cost least.
 
     ``taste``: [group, member], by what share a member seems more expensive than it is.
     """
