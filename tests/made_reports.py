@@ -7,7 +7,7 @@ from kassign_spark.display import printable
 from kassign_spark.report.collect import MAX_PROBLEMS, PageContents, fitting
 from kassign_spark.report.details import MAX_MEMBERS, MAX_MOVES
 from kassign_spark.report.past import MAX_TIMELINES, Past
-from kassign_spark.report.weight_section import MAX_CURVES, FoundByWeight
+from kassign_spark.report.weight_section import MAX_CURVES, WeightSection
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -18,7 +18,7 @@ HOSTILE = (
 )
 
 
-def made_found(group_count: int, *, details: int = 200, seed: int = 8) -> PageContents:
+def made_contents(group_count: int, *, details: int = 200, seed: int = 8) -> PageContents:
     """Numbers that a fleet could have; the first groups, the worst, have the hostile names."""
     made = random.Random(seed)
     groups = [_group(made, place, group_count) for place in range(group_count)]
@@ -70,7 +70,7 @@ def made_found(group_count: int, *, details: int = 200, seed: int = 8) -> PageCo
     )
 
 
-def made_by_weight(group_count: int = 12, *, seed: int = 9) -> FoundByWeight:
+def made_by_weight(group_count: int = 12, *, seed: int = 9) -> WeightSection:
     """Loads by weight of some groups, the first of which have the hostile names."""
     made = random.Random(seed)
     names = [printable(HOSTILE[i]) if i < len(HOSTILE) else f"g{i}" for i in range(group_count)]
@@ -96,7 +96,7 @@ def made_by_weight(group_count: int = 12, *, seed: int = 9) -> FoundByWeight:
         }
         for i, name in enumerate(names[:MAX_CURVES])
     ]
-    return FoundByWeight(group_count + 3, groups, curves)
+    return WeightSection(group_count + 3, groups, curves)
 
 
 def made_past(group_count: int = 12) -> Past:

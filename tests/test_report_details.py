@@ -5,7 +5,7 @@ from pyspark.sql import SparkSession
 from kassign_spark.report.details import MAX_MEMBERS, MAX_RANGES, collect_details, to_page_json
 from kassign_spark.report.followed import member_loads
 
-_HELD = "group_id string, member_id string, topic string, partition int"
+_OWNED = "group_id string, member_id string, topic string, partition int"
 _PROBLEMS = (
     "cluster_id string, group_id string, kind string, member_id string, topic string, "
     "partition int, detail string"
@@ -20,11 +20,11 @@ def test_members_and_moves_of_chosen_groups(spark: SparkSession) -> None:
     )
     before = [("g", "a", "t", p) for p in range(4)] + [("g", "gone", "t", 4)]
     before += [("g", "gone", "u", p) for p in range(0, 40, 2)]
-    owned = spark.createDataFrame(before, _HELD)
+    owned = spark.createDataFrame(before, _OWNED)
     after = [("g", "a", "t", p) for p in (0, 1)] + [("g", "b", "t", p) for p in (2, 3, 4, 5)]
     after += [("big", name, "t", i) for i, name in enumerate(many)]
     after += [("big", "m050", "u", p) for p in range(9)]
-    final = spark.createDataFrame(after, _HELD)
+    final = spark.createDataFrame(after, _OWNED)
     problems = spark.createDataFrame(
         [("", "g", "owner_not_in_group", "gone", "t", 4, "it left")], _PROBLEMS
     )

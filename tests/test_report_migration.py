@@ -4,7 +4,7 @@ import re
 
 from kassign_spark.report.findings import findings
 from kassign_spark.report.render import render
-from tests.made_reports import HOSTILE, made_found
+from tests.made_reports import HOSTILE, made_contents
 
 
 def test_verdicts_are_on_the_page_and_harmless() -> None:
@@ -13,7 +13,7 @@ def test_verdicts_are_on_the_page_and_harmless() -> None:
         {"name": "plain", "verdict": "ready", "way": "online", "detail": None},
     ]
     counts = {"ready": 1, "risky": 0, "blocked": 1, "groups": groups, "not_listed": 3}
-    result = made_found(3, details=1)._replace(migrations=counts)
+    result = made_contents(3, details=1)._replace(migrations=counts)
     page = render(result, findings(result), plan="p", snapshot="s", details=1)
     (section,) = re.findall(r'<section id="protocol".*?</section>', page, re.DOTALL)
     assert "<script>" not in section
@@ -22,6 +22,6 @@ def test_verdicts_are_on_the_page_and_harmless() -> None:
     assert re.search(r'<th scope="row">plain</th><td>ready</td><td>online</td><td></td>', section)
     assert "3 more are not listed" in section
     assert 'href="#protocol"' in page
-    without = made_found(3, details=1)
+    without = made_contents(3, details=1)
     page = render(without, findings(without), plan="p", snapshot="s", details=1)
     assert 'id="protocol"' not in page

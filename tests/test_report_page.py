@@ -17,7 +17,7 @@ from kassign_spark.display import printable
 from kassign_spark.report.collect import PageContents
 from kassign_spark.report.findings import findings
 from kassign_spark.report.render import MARK, render
-from tests.made_reports import HOSTILE, made_by_weight, made_found, made_past
+from tests.made_reports import HOSTILE, made_by_weight, made_contents, made_past
 
 _MAX_BYTES = 8_000_000
 _BROWSER, _DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -63,7 +63,7 @@ def browser(own_processes: None) -> Iterator[webdriver.Chrome]:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("report") / "report.html"
-    file.write_text(_page(made_found(120, details=50)), encoding="utf-8")
+    file.write_text(_page(made_contents(120, details=50)), encoding="utf-8")
     return file
 
 
@@ -165,7 +165,7 @@ def test_a_group_opens_and_closes(browser: webdriver.Chrome, small: Path) -> Non
     button = 'tr.group[data-group="7"] button'
     browser.find_element(By.CSS_SELECTOR, button).click()
     assert browser.find_element(By.CSS_SELECTOR, button).get_attribute("aria-expanded") == "true"
-    result = made_found(120, details=50).details[7]
+    result = made_contents(120, details=50).details[7]
     tables = browser.find_elements(By.CSS_SELECTOR, "tr.details table")
     assert len(tables) == 5 + bool(result["problems"])
     members, moves = (table.find_elements(By.XPATH, "./tbody/tr") for table in tables[-2:])
@@ -183,7 +183,7 @@ def test_why_a_group_is_uneven(browser: webdriver.Chrome, small: Path) -> None:
     """A sentence, a table, and a drawing of a hundred kinds of members that can be read."""
     _open(browser, small)
     browser.find_element(By.CSS_SELECTOR, 'tr.group[data-group="7"] button').click()
-    result = made_found(120, details=50).details[7]["why"]
+    result = made_contents(120, details=50).details[7]["why"]
     assert _text(browser, ".why p") == f"{result['reason']}."
     rows = browser.find_elements(By.CSS_SELECTOR, ".advice tbody tr")
     assert rows[0].text.split()[:5] == ["as", "it", "is", *map(str, result["before"])]
@@ -207,7 +207,7 @@ def test_why_a_group_is_uneven(browser: webdriver.Chrome, small: Path) -> None:
     assert min(line["x"] for line in lines) >= left
     assert min(line["height"] for line in lines) >= 9
     assert "20 more kinds of members not drawn." in _text(browser, ".drawing")
-    even = next(i for i, d in enumerate(made_found(120, details=50).details) if d["why"] is None)
+    even = next(i for i, d in enumerate(made_contents(120, details=50).details) if d["why"] is None)
     browser.find_element(By.CSS_SELECTOR, f'tr.group[data-group="{even}"] button').click()
     assert len(browser.find_elements(By.CSS_SELECTOR, ".drawing")) == 1
     paragraphs = [each.text for each in browser.find_elements(By.CSS_SELECTOR, ".why p")]
@@ -243,7 +243,7 @@ def test_it_prints(browser: webdriver.Chrome, small: Path) -> None:
 
 def test_loads_by_weight(browser: webdriver.Chrome, tmp_path: Path) -> None:
     """Steps down to a floor for some groups, and all loads in a table; names are text there too."""
-    result = made_found(8)
+    result = made_contents(8)
     weights = made_by_weight()
     page = render(
         result, [], plan="build/plan", snapshot="build/fleet", details=8, by_weight=weights
@@ -273,7 +273,7 @@ def test_what_was(browser: webdriver.Chrome, tmp_path: Path) -> None:
     """Rebalances a day, a line of time a group, and all in a table; names are text there too."""
     past = made_past()
     page = render(
-        made_found(8), [], plan="p", snapshot="s", details=8, past=("build/<b>history", past)
+        made_contents(8), [], plan="p", snapshot="s", details=8, past=("build/<b>history", past)
     )
     file = tmp_path / "report.html"
     file.write_text(page, encoding="utf-8")
@@ -291,11 +291,11 @@ def test_what_was(browser: webdriver.Chrome, tmp_path: Path) -> None:
     assert drawn.count("not read for 0.5 s") == 36
     assert browser.find_elements(By.CSS_SELECTOR, "main img, main b[onmouseover]") == []
     _assert_quiet(browser)
-    assert 'id="past"' not in _page(made_found(8))
+    assert 'id="past"' not in _page(made_contents(8))
 
 
 def test_ten_thousand_groups(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    page = _page(made_found(10_000))
+    page = _page(made_contents(10_000))
     assert len(page.encode()) < _MAX_BYTES
     file = tmp_path / "report.html"
     file.write_text(page, encoding="utf-8")
@@ -309,6 +309,6 @@ def test_ten_thousand_groups(browser: webdriver.Chrome, tmp_path: Path) -> None:
 
 
 def test_a_page_is_known_to_be_ours() -> None:
-    page = _page(made_found(3))
+    page = _page(made_contents(3))
     assert MARK in page[:4096]
-    assert page == _page(made_found(3))
+    assert page == _page(made_contents(3))

@@ -20,7 +20,7 @@ from kassign_spark.spark.iteration import Budget, materialize
 BLOCKS = "block string, fixed binary, state binary"
 """The columns of blocks: a name, by which they are in order; what does not change; a ``Block``."""
 _STATES = "block string, state binary, answer binary"
-_WHAT = {
+_PURPOSES = {
     "label": "components",
     "sum_up": "quotas",
     "cut": "quotas",
@@ -79,7 +79,7 @@ class Rounds:
             "open partitions": sum(open_count for _, open_count, _ in replies),
             "seconds": round(time.monotonic() - began, 1),
         }
-        self._budget.spend(_WHAT[commands[-1].name], measures, left)
+        self._budget.spend(_PURPOSES[commands[-1].name], measures, left)
         return [answer for answer, _, _ in replies]
 
     def results(self, result: Callable[[Any, Any], pa.RecordBatch], schema: str) -> DataFrame:

@@ -28,7 +28,7 @@ from kassign_spark.groups.task_rows import (
 )
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
 
-_Found = tuple[str, Longs, dict[str, pa.Array]]
+_BrokenRows = tuple[str, Longs, dict[str, pa.Array]]
 """A rule, the rows that break it, and columns of ``BROKEN`` that are not those of the rows."""
 
 UNKNOWN_TOPIC = "unknown_topic"
@@ -89,7 +89,7 @@ def broken_arrow(table: pa.Table) -> pa.Table:
 
 def _strangers(
     rows: TaskTable, member_keys: Longs, partition: Longs, has_partition: Flags
-) -> list[_Found]:
+) -> list[_BrokenRows]:
     """Return for each member and topic that do not belong together the lowest partition."""
     assigned = rows.rows_of(ASSIGNED)
     holder = member_places(rows, member_keys, assigned)
@@ -112,14 +112,14 @@ def _strangers(
 
 def _unknown_partitions(
     table: pa.Table, rows: TaskTable, partition: Longs, has_partition: Flags, size: Longs
-) -> _Found:
+) -> _BrokenRows:
     rows_ = rows.rows_of(ASSIGNED)
     outside = has_partition[rows_] & ((partition[rows_] < 0) | (partition[rows_] >= size[rows_]))
     rows_ = rows_[(size[rows_] < 0) | outside]
     return "unknown_partition", rows_, {"size": table["size"].take(pa.array(rows_))}
 
 
-def _twice(rows: TaskTable, partition: Longs, has_partition: Flags) -> _Found:
+def _twice(rows: TaskTable, partition: Longs, has_partition: Flags) -> _BrokenRows:
     rows_ = rows.rows_of(ASSIGNED)
     rows_ = rows_[rows.in_group[rows_] & (rows.topic[rows_] > 0)]
     rows_ = rows_[rows.member[rows_] > 0]
@@ -130,7 +130,7 @@ def _twice(rows: TaskTable, partition: Longs, has_partition: Flags) -> _Found:
     return "assigned_twice", rows_[same.first], {"members": lists_of(ids, same.sizes)}
 
 
-def _missing(rows: TaskTable, member_keys: Longs, partition: Longs, size: Longs) -> _Found:
+def _missing(rows: TaskTable, member_keys: Longs, partition: Longs, size: Longs) -> _BrokenRows:
     """Return ranges of partitions without an owner, of topics that lack some."""
     topics = rows.rows_of(SUBSCRIBED)
     topics = topics[(size[topics] > 0) & (rows.topic[topics] > 0)]
@@ -162,7 +162,7 @@ def _missing(rows: TaskTable, member_keys: Longs, partition: Longs, size: Longs)
     return "unassigned", topics[topic[gap]], {"partition": first, "last": last}
 
 
-def _unknown_topics(rows: TaskTable, size: Longs) -> _Found:
+def _unknown_topics(rows: TaskTable, size: Longs) -> _BrokenRows:
     """Return a row for each topic that members subscribe to and that does not exist."""
     rows_ = rows.rows_of(SUBSCRIBED)
     rows_ = rows_[(size[rows_] < 0) & (rows.topic[rows_] > 0)]

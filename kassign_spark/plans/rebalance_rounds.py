@@ -159,7 +159,7 @@ class _Rounds:
             if not is_open.any():
                 return
             slots = np.flatnonzero(is_open[batch.slot_group] & (self.owner >= 0))
-            before = claims = held_claims(batch, slots, self.owner[slots])
+            before = claims = claims_of_owners(batch, slots, self.owner[slots])
             # All have come through this round: one generation, known to all.
             generation = np.full(len(generation), number)
         self.settles[is_open] = False
@@ -238,7 +238,7 @@ def different(claims: Claims) -> Longs:
     return rows
 
 
-def held_claims(batch: Batch, slots: Longs, member: Longs) -> Claims:
+def claims_of_owners(batch: Batch, slots: Longs, member: Longs) -> Claims:
     """Return members that have slots, as claims on them."""
     topic = batch.slot_topic[slots]
     return Claims(
@@ -263,7 +263,7 @@ def steps_of_slots(
     batch: Batch, slots: Longs, member: Longs, number: int, action: int
 ) -> RebalanceSteps:
     """Return one step for each slot."""
-    return steps_of_claims(held_claims(batch, slots, member), number, action)
+    return steps_of_claims(claims_of_owners(batch, slots, member), number, action)
 
 
 def step_tables(batch: Batch, steps: RebalanceSteps) -> Iterator[pa.Table]:

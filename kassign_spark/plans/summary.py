@@ -46,13 +46,13 @@ def summarize(steps: DataFrame, owned: DataFrame | None = None) -> DataFrame:
         whole = summed.withColumn("moved_count", F.lit(0))
     else:
         before = conform(owned if has_clusters else owned.drop(CLUSTER_ID), OWNED)
-        changed = changes(before, _held_at_last(steps)).where("change = 'moved'")
+        changed = changes(before, _owned_at_last(steps)).where("change = 'moved'")
         moved = changed.groupBy(*GROUP_KEY).agg(F.count("*").alias("moved_count"))
         whole = summed.join(moved, list(GROUP_KEY), "left").fillna(0, "moved_count")
     return to_result(whole, "summarize", has_cluster_id=has_clusters)
 
 
-def _held_at_last(steps: DataFrame) -> DataFrame:
+def _owned_at_last(steps: DataFrame) -> DataFrame:
     last = _with_rounds(steps).where(_AT_LAST)
     return last.select(*GROUP_KEY, "member_id", "topic", "partition")
 

@@ -14,7 +14,7 @@ from kassign_spark.report.findings import Finding
 from kassign_spark.report.measures import GROUP_COLUMNS
 from kassign_spark.report.past import MAX_DAYS, Past, charts_of_past
 from kassign_spark.report.plan import OF_PLAN
-from kassign_spark.report.weight_section import FoundByWeight, charts_by_weight
+from kassign_spark.report.weight_section import WeightSection, charts_by_weight
 from kassign_spark.schemas import GROUP_KEY
 
 MARK = '<meta name="generator" content="kassign-spark">'
@@ -32,7 +32,7 @@ def render(
     plan: str,
     snapshot: str,
     details: int,
-    by_weight: FoundByWeight | None = None,
+    by_weight: WeightSection | None = None,
     past: tuple[str, Past] | None = None,
 ) -> str:
     """Make the page.
@@ -65,7 +65,7 @@ def render(
     weights = was = None
     if by_weight is not None:
         plots = charts_by_weight(by_weight)
-        weights = Markup(filled("by_weight.html.j2", plots, found=by_weight))
+        weights = Markup(filled("by_weight.html.j2", plots, section=by_weight))
     if past is not None:
         folder, facts = printable(past[0]), past[1]
         plots = charts_of_past(facts)

@@ -38,7 +38,7 @@ class Weighing(NamedTuple):
     base_weight: float
 
 
-class FoundByWeight(NamedTuple):
+class WeightSection(NamedTuple):
     """The content of the part.
 
     Attributes:
@@ -55,7 +55,7 @@ class FoundByWeight(NamedTuple):
     curves: Rows
 
 
-def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
+def collect_by_weight(plan: Plan, weighing: Weighing) -> WeightSection:
     """Weigh a plan and what was before it; runs jobs."""
     members, _, owned = plan.snapshot
     options = weighing._asdict()
@@ -79,7 +79,7 @@ def collect_by_weight(plan: Plan, weighing: Weighing) -> FoundByWeight:
     groups = _first(groups_by_skew, F.col("skew_after"), MAX_LISTED)
     chosen = _first(groups_by_skew, F.coalesce("skew_before", "skew_after"), MAX_CURVES)
     curves = _curves(plan, weighing, [(row["cluster_id"], row["group_id"]) for row in chosen])
-    return FoundByWeight(
+    return WeightSection(
         totals["groups"], [{**row, "name": group_name(row)} for row in groups], curves
     )
 
@@ -112,12 +112,12 @@ def _curves(plan: Plan, weighing: Weighing, names: list[tuple[str, str]]) -> Row
     ]
 
 
-def charts_by_weight(contents: FoundByWeight) -> dict[str, str]:
+def charts_by_weight(contents: WeightSection) -> dict[str, str]:
     """Draw loads and curves as SVG, by name; a drawing without data is left out."""
     return draw_svg(contents, loads=_drawn_loads, curves=_drawn_curves)
 
 
-def _drawn_loads(altair: Any, contents: FoundByWeight) -> Any:
+def _drawn_loads(altair: Any, contents: WeightSection) -> Any:
     rows = [
         {
             "group": f"{place + 1}. {short_name(group['name'])}",
@@ -144,7 +144,7 @@ def _drawn_loads(altair: Any, contents: FoundByWeight) -> Any:
     return altair.layer(fair.encode(x="one:Q"), points).properties(**size)
 
 
-def _drawn_curves(altair: Any, contents: FoundByWeight) -> Any:
+def _drawn_curves(altair: Any, contents: WeightSection) -> Any:
     """Draw each curve: load by number of moves, in steps; its floor is a dashed line."""
     if not contents.curves:
         return None

@@ -19,8 +19,8 @@ from kassign_spark.plans.rebalance_rounds import (
     REVOKED,
     RebalanceRounds,
     RebalanceSteps,
+    claims_of_owners,
     follow,
-    held_claims,
     steps_of_claims,
 )
 from kassign_spark.simulation.consumer import begin, happen, refuse_newcomer
@@ -320,7 +320,7 @@ def follow_mixed(
         if not again.any():
             break
         kept = has[again[batch.slot_group[has]]]
-        claims = held_claims(batch, kept, followed.owner[kept])
+        claims = claims_of_owners(batch, kept, followed.owner[kept])
         batch, of_members, of_slots = batch.part(again)
         claims = part_of(claims, again, of_members, of_slots)
         # All have come through the round, and so are of one generation.

@@ -15,7 +15,7 @@ from kassign_spark.groups.group_names import group_columns, with_nulls
 from kassign_spark.groups.numbers import Flags, Longs, key, place_in_run, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.exact import misled_groups
-from kassign_spark.plans.rebalance_rounds import held_claims
+from kassign_spark.plans.rebalance_rounds import claims_of_owners
 from kassign_spark.whatif.advice_sentences import (
     Described,
     change_of,
@@ -154,14 +154,14 @@ def _restart_moves(facts: GroupFacts, owner: Longs) -> tuple[Longs, Longs]:
         return member, moved
     copies = np.arange(len(groups))
     leaves = Changes(groups, facts.assignor[groups], dropped=copies, dropped_member=member[groups])
-    owner_claims = held_claims(batch, np.arange(len(owner)), owner)
+    owner_claims = claims_of_owners(batch, np.arange(len(owner)), owner)
     without, left_over, _ = apply_changes(batch, owner_claims, leaves)
     left, owner_meanwhile = evaluate(without, left_over, leaves.assignor)
     returns = leaves._replace(added=copies, added_like=member[groups])
     again, _, is_new = apply_changes(batch, owner_claims.where(NOTHING), returns)
     # Members but for the new one, and partitions, are in the same order as before.
     others = np.flatnonzero(~is_new)
-    claims = held_claims(again, np.arange(len(owner_meanwhile)), others[owner_meanwhile])
+    claims = claims_of_owners(again, np.arange(len(owner_meanwhile)), others[owner_meanwhile])
     back, _ = evaluate(again, claims, leaves.assignor)
     moved[groups] = left.moved + back.moved
     return member, moved

@@ -18,7 +18,7 @@ from kassign_spark.groups.coordinator_states import GroupStates
 from kassign_spark.groups.group_names import group_columns, member_ids, with_nulls
 from kassign_spark.groups.numbers import Longs, rows_by
 from kassign_spark.groups.read import read_batch
-from kassign_spark.plans.rebalance_rounds import held_claims
+from kassign_spark.plans.rebalance_rounds import claims_of_owners
 from kassign_spark.results import RESULTS
 from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.migration_rules import (
@@ -96,7 +96,9 @@ def migrate_arrow(
     for group, walk in enumerate(walks):
         ends[slots_of(batch, group)] = to_batch_members(batch, group, walk.changes[-1].after)
     slots = np.arange(len(owner))
-    crossing = [crossing_now(batch, held_claims(batch, slots, owners)) for owners in (owner, ends)]
+    crossing = [
+        crossing_now(batch, claims_of_owners(batch, slots, owners)) for owners in (owner, ends)
+    ]
     lost = crossing[1] - crossing[0]
     facts = [
         _facts(batch, group, to, assignor, beside[group], walks[group], int(lost[group]) * is_owned)

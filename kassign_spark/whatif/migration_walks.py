@@ -15,7 +15,7 @@ from kassign_spark.coordinator.target_state import NOBODY, ConsumerGroupState
 from kassign_spark.groups.batch import Batch, claims_of
 from kassign_spark.groups.numbers import Flags, Longs, ranges
 from kassign_spark.plans.exact import follow_exactly
-from kassign_spark.plans.rebalance_rounds import REVOKED, held_claims
+from kassign_spark.plans.rebalance_rounds import REVOKED, claims_of_owners
 from kassign_spark.whatif.outcome import has_in_the_end, last_rounds
 
 Verdict = tuple[str, str | None]
@@ -203,7 +203,7 @@ def _rebalance(
     subset, kept, slots = _set_aside(batch, ~is_present).part(np.append(groups, False))
     kept_slots = slots[owner[slots] != NOBODY]
     kept_slots = kept_slots[is_present[owner[kept_slots]]]
-    claims = part_of(held_claims(batch, kept_slots, owner[kept_slots]), groups, kept, slots)
+    claims = part_of(claims_of_owners(batch, kept_slots, owner[kept_slots]), groups, kept, slots)
     judged = follow_exactly(subset, claims, by[groups], by[groups] == COOPERATIVE_STICKY)
     steps = judged.steps
     group = subset.member_group[steps.member]

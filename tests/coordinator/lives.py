@@ -151,7 +151,7 @@ class Life:
         epochs = dict.fromkeys(here, group.assignment_epoch)
         self.owned = {m: self.subscribed(m, group.targets.get(m, NOTHING)) for m in here}
         owned = {member: sorted(self.pairs(listed)) for member, listed in self.owned.items()}
-        self.look("settled", kind, states=states, epochs=epochs, held=owned)
+        self.look("settled", kind, states=states, epochs=epochs, owned=owned)
         self.is_ahead = False
 
     def arrive(self, here: list[str]) -> None:

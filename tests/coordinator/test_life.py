@@ -19,7 +19,7 @@ def many_lives(spark: SparkSession) -> list[Life]:
 
 
 def test_a_life_is_as_the_coordinator_leads_it(many_lives: list[Life]) -> None:
-    """Epochs, targets, what is held; and the orders of members and lists, which decide targets."""
+    """Epochs, targets, what is owned; and the orders of members and lists, which decide targets."""
     differing, moments = [], Counter[str]()
     for number, life in enumerate(many_lives):
         for seen in life.seen:
@@ -73,7 +73,7 @@ def _differing_targets(seen: Seen, described: dict[str, Any]) -> Iterator[Any]:
         result: dict[str, Any] = {
             "targets": sorted((t, p) for t, _, numbers in member["target"] for p in numbers),
             "epochs": member["epoch"],
-            "held": sorted((t, p) for t, p in member.get("owned", [])),
+            "owned": sorted((t, p) for t, p in member.get("owned", [])),
         }
         for name, value in result.items():
             value_there = seen.values.get(name, {}).get(of, value)

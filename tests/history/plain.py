@@ -70,14 +70,14 @@ class _Reader:
         self.leaves: list[tuple[str | None, str, datetime]] = []
         self.place = -1
         self.firsts: set[int] = set()
-        self.found: list[Row] = []
+        self.rebalances: list[Row] = []
         self.paused: dict[int, tuple[float, str, int]] = {}
 
     def rows(self) -> list[Row]:
         for kind, row in self.events:
             getattr(self, f"_{kind}")(row)
         self._settle()
-        return self.found
+        return self.rebalances
 
     def _member(self, row: Row) -> None:
         if row["is_tombstone"]:
@@ -245,7 +245,7 @@ class _Reader:
         kinds = [kind for _, kind in self.left_before] if last is not None else []
         owners = {who for of in now.owners.values() for who in of}
         pause = self.paused.get(self.place)
-        self.found.append(
+        self.rebalances.append(
             {
                 "group_id": self.group,
                 "generation": now.number,

@@ -116,7 +116,7 @@ class Case:
             _apart(index, _without_empty_racks(group)) for index, group in enumerate(STATES)
         ]
         by_name = {name: oracle.assign(spark, self.groups, assignor=name) for name in ASSIGNORS}
-        self.wanted: dict[tuple[str, int], tuple[str, set[str]]] = {}
+        self.expected: dict[tuple[str, int], tuple[str, set[str]]] = {}
         records = []
         for index, group in enumerate(self.groups):
             answer = by_name[group.assignor][index]
@@ -130,7 +130,7 @@ class Case:
                     for name in ASSIGNORS
                     if oracle.as_sets(by_name[name][index]) == oracle.as_sets(plan)
                 }
-                self.wanted[f"g{index}", number] = group.assignor, fitting
+                self.expected[f"g{index}", number] = group.assignor, fitting
                 records.append(_record(f"g{index}", number, group, plan))
         self.records = write(spark, records)
         sizes = [(topic, racks) for group in self.groups for topic, racks in group.topics.items()]
@@ -183,10 +183,10 @@ def test_the_jars_own_answers_are_explained_and_altered_ones_are_not(
         rows = {(row.group_id, row.generation): row for row in result.collect()}
     assert counted.jobs <= 4  # with adaptive execution a shuffle is a job of its own
     assert result.schema == EXPLAINED.columns
-    assert rows.keys() == case.wanted.keys()
+    assert rows.keys() == case.expected.keys()
     assert counted.queries == 2
     counts = {True: 0, False: 0}
-    for place, (assignor, fitting) in case.wanted.items():
+    for place, (assignor, fitting) in case.expected.items():
         row: Row = rows[place]
         assert row.at.astimezone(UTC) == at(place[1])
         assert row.is_explained == (assignor in fitting), (place, row, fitting)

@@ -21,7 +21,7 @@ from tests.oracles import protocol
 
 _MEMBERS = 5_000
 _TOPICS = tuple(f"orders-of-shop-{number:02}" for number in range(40))
-_HELD = 3
+_OWNED_COUNT = 3
 """Topics of which each member has a partition."""
 
 
@@ -38,7 +38,11 @@ def test_a_record_of_thousands_of_members(spark: SparkSession) -> None:
     assert (first["member_count"], first["reason"]) == (_MEMBERS, "first")
     assert (second["member_count"], second["reason"]) == (_MEMBERS - 1, "member_left")
     assert (second["left"], second["joined"]) == ([_member(_MEMBERS - 1)["memberId"]], [])
-    assert (second["moved"], second["kept"], second["idle"]) == (0, _HELD * (_MEMBERS - 1), 0)
+    assert (second["moved"], second["kept"], second["idle"]) == (
+        0,
+        _OWNED_COUNT * (_MEMBERS - 1),
+        0,
+    )
 
 
 def _generation(number: int, members: int, version: int) -> Record:
@@ -54,7 +58,7 @@ def _generation(number: int, members: int, version: int) -> Record:
 
 
 def _member(place: int) -> dict[str, Any]:
-    owned = tuple((topic, place) for topic in _TOPICS[:_HELD])
+    owned = tuple((topic, place) for topic in _TOPICS[:_OWNED_COUNT])
     return {
         "memberId": f"consumer-{place:05}-3f2a54b0-77c1-4c0f-9d52-8d5a7c1be0f4",
         "groupInstanceId": None,

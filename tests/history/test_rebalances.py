@@ -20,7 +20,7 @@ from tests.query_counter import counting
 
 _MADE = random_log(3, groups=8, new=False)
 _RAW = records(_MADE)
-_WANTED = plain.read(_MADE)
+_EXPECTED = plain.read(_MADE)
 _FILES = 5
 
 Row = dict[str, Any]
@@ -32,7 +32,7 @@ def _frame(spark: SparkSession, rows: Iterable[Any]) -> DataFrame:
 
 def _rows(frame: DataFrame) -> list[Row]:
     result = frame.orderBy("group_id", "offset").collect()
-    rows = [{name: row[name] for name in _WANTED[0]} for row in result]
+    rows = [{name: row[name] for name in _EXPECTED[0]} for row in result]
     return [row | {"at": row["at"].astimezone(UTC)} for row in rows]
 
 
@@ -49,7 +49,7 @@ def test_a_batch_is_one_job(spark: SparkSession, monkeypatch: pytest.MonkeyPatch
         result = _rows(spark.createDataFrame(generations, REBALANCES.columns))
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
-    assert result == _WANTED
+    assert result == _EXPECTED
 
 
 @pytest.mark.slow
@@ -67,10 +67,10 @@ def test_a_stream_tells_the_same_once_though_it_is_stopped(
     _run(spark, tmp_path)
     generations = _rows(spark.read.parquet(str(tmp_path / "told")))
     assert 0 < len(some) < len(generations)
-    waiting = [row for row in _WANTED if row not in generations]
-    assert generations == [row for row in _WANTED if row not in waiting]
+    waiting = [row for row in _EXPECTED if row not in generations]
+    assert generations == [row for row in _EXPECTED if row not in waiting]
     # A generation waits only while it is the last of its group.
-    last = {row["group_id"]: row for row in _WANTED}
+    last = {row["group_id"]: row for row in _EXPECTED}
     assert all(row == last[row["group_id"]] for row in waiting)
 
 

@@ -48,11 +48,11 @@ def settled(spark: SparkSession, broker: SecuredBroker) -> Iterator[JavaConsumer
         consumers.wait_until_joined(9)
         for group in _GROUPS:
             consumers.stop(f"{group}-c")
-        consumers.wait_until(_all_held, 90)
+        consumers.wait_until(_all_owned, 90)
         yield consumers
 
 
-def _all_held(states: dict[str, State]) -> bool:
+def _all_owned(states: dict[str, State]) -> bool:
     counts = Counter(s.group_id for s in states.values() for _ in s.assignment)
     return len(states) == 6 and all(counts[group] == sum(_TOPICS.values()) for group in _GROUPS)
 

@@ -23,7 +23,7 @@ from tests.oracles.wire import ProtocolError
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999
 _NO_ID = "A" * 22
-_HELD = {"assigned": "assignedPartitions", "revoking": "partitionsPendingRevocation"}
+_FIELD_OF_ROLE = {"assigned": "assignedPartitions", "revoking": "partitionsPendingRevocation"}
 _STATES = {0: "stable", 1: "unrevoked_partitions", 2: "unreleased_partitions", 127: "unknown"}
 
 Rows = list[dict[str, Any]]
@@ -234,7 +234,7 @@ class ExpectedRows:
             previous_generation=value.get("previousMemberEpoch"),
             state=_STATES.get(value.get("state", -1)),
         )
-        for role, field in _HELD.items():
+        for role, field in _FIELD_OF_ROLE.items():
             self._add_partitions(
                 record, offset, role, value.get(field, ()), value.get("memberEpoch")
             )

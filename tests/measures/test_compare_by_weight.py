@@ -10,7 +10,7 @@ from kassign_spark.plans.weighted_groups import WeightOptions
 from kassign_spark.whatif.compare_kernel import compare_arrow
 from tests.plans.test_weighted_tasks import FLEET, group, plan, table
 
-GIVEN = WeightOptions(False, None, 0.0, {})
+OPTIONS = WeightOptions(False, None, 0.0, {})
 TWO = {"a": ["t", "u"], "b": ["t", "u"]}
 BY_HAND = group("two", {"t": [8, 1, 1], "u": [6, 1, 1]}, TWO, capacity={"b": 2.0})
 OWNED = group("kept", {"t": [8, 1, 5, 2]}, {"a": ["t"], "b": ["t"], "c": ["t"]},
@@ -18,7 +18,7 @@ OWNED = group("kept", {"t": [8, 1, 5, 2]}, {"a": ["t"], "b": ["t"], "c": ["t"]},
 
 
 def compared(
-    rows: pa.Table, weights: WeightOptions = GIVEN
+    rows: pa.Table, weights: WeightOptions = OPTIONS
 ) -> dict[tuple[str, str, str], dict[str, Any]]:
     result = pa.concat_tables(compare_arrow(rows, weights=weights)).to_pylist()
     return {(row["group_id"], row["assignor"], row["protocol"]): row for row in result}
@@ -58,6 +58,6 @@ def test_missing_weights_are_told() -> None:
     problems = {row["problem"] for row in compared(rows).values()}
     assert len(problems) == 1
     assert "no row for 1 partitions that it reads: t-1" in str(problems)
-    filled = compared(rows, GIVEN._replace(missing=2.0, base=1.0))
+    filled = compared(rows, OPTIONS._replace(missing=2.0, base=1.0))
     assert {row["max_load"] for row in filled.values()} == {7}
     assert "max_load" not in next(iter(compare_arrow(rows))).column_names

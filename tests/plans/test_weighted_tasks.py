@@ -16,7 +16,7 @@ from kassign_spark.plans.weighted_tasks import curve_arrow, plan_arrow
 from tests.benchmarks.weighted_task import one_group, peak_gb
 
 SCHEMA = pa.schema([*ROWS, ("value", pa.float64()), ("cost", pa.float64())])
-GIVEN = WeightOptions(False, None, 0.0, {})
+OPTIONS = WeightOptions(False, None, 0.0, {})
 DEFAULT = PlanOptions(Limit(), Bounds(), "default")
 
 
@@ -63,7 +63,7 @@ def table(*groups: list[dict[str, Any]], seed: int | None = None) -> pa.Table:
 
 
 def plan(
-    rows: pa.Table, options: PlanOptions = DEFAULT, weights: WeightOptions = GIVEN
+    rows: pa.Table, options: PlanOptions = DEFAULT, weights: WeightOptions = OPTIONS
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, Any]], dict[str, str]]:
     """Owners by group and partition; verdicts and problems by group."""
     result = pa.concat_tables(plan_arrow(rows, options=options, weights=weights)).to_pylist()
@@ -149,16 +149,16 @@ def test_missing_weights_are_a_problem_or_filled() -> None:
         "g": "table weights has no row for 2 partitions that it reads: t-1, t-2; "
         "give them weights, or missing_weight"
     }
-    _, verdicts, _ = plan(rows, weights=GIVEN._replace(missing=2.0))
+    _, verdicts, _ = plan(rows, weights=OPTIONS._replace(missing=2.0))
     assert verdicts["g"]["max_load"] == 4
-    _, verdicts, _ = plan(rows, weights=GIVEN._replace(missing=2.0, base=1.0))
+    _, verdicts, _ = plan(rows, weights=OPTIONS._replace(missing=2.0, base=1.0))
     assert verdicts["g"]["max_load"] == 6
 
 
 def test_bundles_go_together() -> None:
     topics = {"orders": [9.0, 1, 1, 1], "paid": [1.0, 5, 2]}
     members = {m: ["orders", "paid"] for m in "ab"}
-    options = GIVEN._replace(together={"orders": "o", "paid": "o"})
+    options = OPTIONS._replace(together={"orders": "o", "paid": "o"})
     owners, verdicts, _ = plan(table(group("g", topics, members)), weights=options)
     assert all(owners["g"][f"orders-{p}"] == owners["g"][f"paid-{p}"] for p in range(3))
     assert verdicts["g"]["max_load"] == 10
@@ -168,7 +168,7 @@ def test_bundles_go_together() -> None:
 
 
 def test_the_curve_ends_at_its_bound_and_has_one_knee() -> None:
-    (answer,) = curve_arrow(table(*FLEET), effort="default", weights=GIVEN)
+    (answer,) = curve_arrow(table(*FLEET), effort="default", weights=OPTIONS)
     points = [row for row in answer.to_pylist() if row["group_id"] == "hot"]
     assert [(p["moves"], p["max_load"], p["bound"]) for p in points] == [
         (0, 102, 100),
@@ -184,7 +184,7 @@ def test_a_task_takes_a_group_past_two_million_partitions() -> None:
     rows = one_group(partitions, 1_000)
     before = peak_gb()
     count, verdict = 0, {}
-    for piece in plan_arrow(rows, options=DEFAULT, weights=GIVEN):
+    for piece in plan_arrow(rows, options=DEFAULT, weights=OPTIONS):
         count += len(piece) - piece["member_id"].null_count
         verdict = piece.slice(len(piece) - 1).to_pylist()[0]
     assert count == partitions
@@ -194,7 +194,7 @@ def test_a_task_takes_a_group_past_two_million_partitions() -> None:
     assert peak_gb() - before < 0.8e-6 * partitions
 
 
-@pytest.mark.parametrize("weights", [GIVEN, GIVEN._replace(by_weight=True)])
+@pytest.mark.parametrize("weights", [OPTIONS, OPTIONS._replace(by_weight=True)])
 def test_a_large_group_goes_by_bulk_steps(weights: WeightOptions) -> None:
     rows = group("big", {"t": [float(1 + p * 7919 % 1000) for p in range(3_000)]}, TWO)
     owners, verdicts, _ = plan(table(rows), weights=weights)

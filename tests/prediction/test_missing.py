@@ -25,7 +25,7 @@ from kassign_spark.tables.snapshots import Snapshot
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member, group_id, to_tables
 from tests.kernels import assigned
-from tests.made_reports import made_found
+from tests.made_reports import made_contents
 from tests.prediction.prediction_states import to_state
 from tests.random_states import random_states
 
@@ -213,7 +213,7 @@ def test_simulate_says_it(spark: SparkSession) -> None:
 
 
 def test_the_report_finds_an_error_in_it() -> None:
-    result = made_found(3, details=1)
+    result = made_contents(3, details=1)
     row = {"source": "snapshot", "kind": "claims_mislead_client", "count": 2}
     (first, *_) = findings(result._replace(problem_counts=[*result.problem_counts, row]))
     assert first.severity == "error"

@@ -17,7 +17,7 @@ from kassign_spark.simulation.timeouts import Timeouts
 from tests.task_rows import SCHEMA
 
 Row = Mapping[str, Any]
-_SAID = ("group_instance_id", "rack_id", "assignor", "topics_regex")
+_MEMBER_TEXTS = ("group_instance_id", "rack_id", "assignor", "topics_regex")
 
 
 def simulated(
@@ -70,7 +70,7 @@ def _rows(
             "number": -1 if member["generation"] is None else member["generation"],
             "place": -1 if member["member_seq"] is None else member["member_seq"],
             "list_number": lists[subscription],
-            "texts": _json([*(member[n] for n in _SAID), None, None]),
+            "texts": _json([*(member[n] for n in _MEMBER_TEXTS), None, None]),
         }
     for row in owned:
         yield {**zeros, **row, "kind": CLAIM, "number": row["partition"]}

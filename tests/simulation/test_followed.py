@@ -28,8 +28,8 @@ GROUPS = [
     for g in claiming_groups(60, seed=23)
     if len(g.members) > 1
 ]
-Held = dict[str, set[tuple[str, int]]]
-Steps = dict[int, dict[int, dict[str, Held]]]
+Holdings = dict[str, set[tuple[str, int]]]
+Steps = dict[int, dict[int, dict[str, Holdings]]]
 
 
 def is_eager(member_id: str) -> bool:
@@ -97,7 +97,9 @@ def _seen_by_leader(group: Group, state: dict[str, Any]) -> Group:
     return Group(group.topics, members, group.assignor)
 
 
-def _check(group: Group, state: dict[str, Any], answer: Assigned, actions: dict[str, Held]) -> None:
+def _check(
+    group: Group, state: dict[str, Any], answer: Assigned, actions: dict[str, Holdings]
+) -> None:
     for m in group.members:
         name, owned = m.member_id, state[m.member_id][0]
         gets = actions["retained"][name] | actions["assigned"][name]
