@@ -29,7 +29,7 @@ _SETTINGS = {
 }
 
 
-def run(folder: Path, service: str) -> None:
+def run(folder: Path, daemons: str) -> None:
     (folder / "conf").mkdir()
     log4j2 = log4j2_file(folder, "hadoop.log")
     conf = SparkConf(loadDefaults=False)
@@ -47,7 +47,7 @@ def run(folder: Path, service: str) -> None:
     dfs = jvm.org.apache.hadoop.hdfs.MiniDFSCluster.Builder(settings).numDataNodes(1).build()
     dfs.waitActive()
     settings.set("fs.defaultFS", dfs.getURI().toString())
-    if service == "yarn":
+    if daemons == "yarn":
         yarn = jvm.org.apache.hadoop.yarn.server.MiniYARNCluster("yarn", 1, 1, 1)
         yarn.init(settings)
         yarn.start()
@@ -57,7 +57,7 @@ def run(folder: Path, service: str) -> None:
     configuration.set("fs.defaultFS", dfs.getURI().toString())
     for service in ("", ".scheduler", ".resource-tracker", ".admin", ".webapp"):
         name = f"yarn.resourcemanager{service}.address"
-        if service == "yarn":
+        if daemons == "yarn":
             configuration.set(name, settings.get(name))
     for name in ("core-site.xml", "yarn-site.xml"):
         stream = jvm.java.io.FileOutputStream(str(folder / "conf" / name))
