@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from kassign_spark.client.hash_order import bucket_keys, java_hash_codes, map_capacities
 from kassign_spark.groups.numbers import Flags, Longs, find, key, names, place_in_run, rows_by
 from kassign_spark.groups.task_rows import OWNED, SUBSCRIBED, TaskTable, subscribe_alike
-from kassign_spark.inputs.rules import CONSUMER, sql_sentence
+from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.limits import PARTITIONS_OF_A_TOPIC
 from kassign_spark.validation.misled import STICKY
 
@@ -17,25 +17,6 @@ _FEWEST_MEMBERS = 9
 """With fewer, no bucket can hold more than a bucket may: they are not put in order."""
 _TREE_TABLE = 64
 """The smallest table of a Java hash map in which a bucket can become a tree."""
-
-
-def describe_crowded(bucket_size: str) -> str:
-    """Return the detail for a group of which so many members share a bucket."""
-    return sql_sentence(
-        "the hashes of {} member ids fall together in Java's hash map: in which order Kafka visits "
-        "the members is not reproduced, so which of them keep one partition more may differ",
-        bucket_size,
-    )
-
-
-def describe_order(ids: str, more: str) -> str:
-    """Return the detail for members of which some keep one partition more."""
-    return sql_sentence(
-        "members {} share a bucket of Java's hash map, and {} of them may keep one partition more: "
-        "without member_seq it is not known which; here they are taken by member_id",
-        f"array_join({ids}, ', ')",
-        more,
-    )
 
 
 def hash_codes(rows: TaskTable) -> Longs:

@@ -14,11 +14,7 @@ from kassign_spark.conforming import (
 from kassign_spark.groups.input_counts import in_one_partition, table_sizes
 from kassign_spark.groups.task_sizes import ONE_TASK_BYTES, tasks_of
 from kassign_spark.inputs.checks import (
-    TOO_LARGE,
-    assignor_problem,
     conflict_check,
-    describe_duplicate,
-    describe_too_large,
     regex_check,
     row_checks,
     vote_check,
@@ -33,14 +29,9 @@ from kassign_spark.inputs.rules import (
 from kassign_spark.results import to_result
 from kassign_spark.schemas import GROUP_KEY, MEMBERS, WEIGHTS
 from kassign_spark.spark.sessions import cores
-from kassign_spark.validation.member_order import describe_crowded, describe_order
+from kassign_spark.validation.task_details import problems_of_tasks
 from kassign_spark.validation.tasks import problems_in_tasks
 from kassign_spark.validation.unused_weights import find_unused
-
-_LEFT_OUT = {
-    "topic_without_metadata": "unknown to the table topics",
-    "topic_without_partitions": "has no partitions",
-}
 
 
 def validate(
@@ -104,13 +95,17 @@ def validate(
 
 
 def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> DataFrame:
-    """Check rows and topics one by one, and whole groups in tasks."""
+    """Check rows and topics one by one, and whole groups in tasks.
+
+    Those that refuse an assignment stand in ``checks`` as well, for groups that no task holds. By
+    these, validate of 20 groups takes 1.8 times as long, and of 10,000 groups 1.2 times.
+    """
     checks = [
         *row_checks(inputs),
         conflict_check(inputs.members),
         _repetition_check(inputs.members),
         _pattern_check(inputs.members),
-        _check_in_tasks(problems_in_tasks(inputs, tasks), assignors),
+        Check(problems_in_tasks(inputs, tasks), PROBLEM[:5], problems_of_tasks(assignors)),
     ]
     if assignors is not None:
         checks.append(vote_check(inputs.members))
@@ -118,31 +113,6 @@ def _problems(inputs: Inputs, assignors: Collection[str] | None, tasks: int) -> 
         checks.append(regex_check(inputs.members))
     # A few rows from each of many parts: no task for every part.
     return list_problems(checks).coalesce(cores(inputs.members.sparkSession))
-
-
-def _check_in_tasks(problems: DataFrame, assignors: Collection[str] | None) -> Check:
-    """Describe the problems that tasks found."""
-    details = {
-        "duplicate_member": describe_duplicate("number"),
-        **{problem: describe_too_large(problem, "number") for problem in TOO_LARGE},
-        **{problem: _describe_left_out(problem, "number", "numbers[0]") for problem in _LEFT_OUT},
-        "duplicate_group_instance_id": _describe_instance("text", "texts", "size(numbers) > 0"),
-        "owned_partition_missing": _describe_missing_partition(
-            "number", is_counted="text is not null"
-        ),
-        "claims_mislead_client": "text",
-        "owner_not_in_group": _describe_stranger("number"),
-        "claimed_twice": _describe_claims("texts", "numbers"),
-        "hash_order_not_reproduced": describe_crowded("number"),
-        "member_order_unknown": describe_order("texts", "number"),
-    }
-    if assignors is not None:
-        # One row per group has its assignors; here they are judged.
-        details["assignor_unusable"] = assignor_problem("texts", assignors)
-    problem_rules = [
-        Problem(name, f"problem = '{name}'", detail) for name, detail in details.items()
-    ]
-    return Check(problems, PROBLEM[:5], problem_rules)
 
 
 def _repetition_check(members: DataFrame) -> Check:
@@ -163,63 +133,3 @@ def _pattern_check(members: DataFrame) -> Check:
     detail = sql_sentence("no topic matches {} as a whole", sql_quoted("pattern"))
     problem = Problem("pattern_without_match", "true", detail)
     return Check(idle, (*GROUP_KEY, "member_id"), [problem])
-
-
-def _describe_left_out(problem: str, subscribers: str, owned: str) -> str:
-    reason = _LEFT_OUT[problem]
-    out = sql_sentence(
-        f"subscribed to by {{}} {{}}, {reason}; left out of the assignment, as Kafka does",
-        subscribers,
-        f"if({subscribers} = 1, 'member', 'members')",
-    )
-    if problem != "topic_without_metadata":
-        return out
-    hidden = sql_sentence(
-        f"subscribed to by {{}} {{}}, who own {{}} of its partitions, {reason}: it was deleted, or "
-        "the snapshot may not describe it; then Kafka assigns it, and the plan lacks it",
-        subscribers,
-        f"if({subscribers} = 1, 'member', 'members')",
-        owned,
-    )
-    return f"if({owned} > 0, {hidden}, {out})"
-
-
-def _describe_instance(instance: str, members: str, is_new: str) -> str:
-    """Return the detail for several members with one group.instance.id, the name of its column."""
-    values = (sql_quoted(instance), f"array_join({members}, ', ')")
-    used = "group.instance.id {} is used by {}; "
-    classic = sql_sentence(f"{used}a broker fences all but the newest", *values)
-    new = sql_sentence(
-        f"{used}a broker refuses all but the oldest of a group of the new protocol "
-        "(UNRELEASED_INSTANCE_ID)",
-        *values,
-    )
-    return f"if(coalesce({is_new}, false), {new}, {classic})"
-
-
-def _describe_missing_partition(count: str, is_counted: str = "false") -> str:
-    """Return the detail for a partition beyond the ``count`` existing ones; null: no such topic.
-
-    ``is_counted``: whether Kafka's client takes the claim for one of a partition that exists.
-    """
-    only, consequence = "the topic has only {} partitions; ", "the claim is dropped"
-    dropped = "a plan drops the claim, but Kafka's sticky assignors count it"
-    some_exist = [sql_sentence(only + end, count) for end in (dropped, consequence)]
-    none_exists = sql_sentence(f"the table topics does not have the topic; {consequence}")
-    return f"coalesce(if({is_counted}, {', '.join(some_exist)}), {none_exists})"
-
-
-def _describe_stranger(rows: str) -> str:
-    """Return the detail for an owner that is not in the group."""
-    return sql_sentence(
-        "owns {} partitions but is not a member of the group: it counts as having left", rows
-    )
-
-
-def _describe_claims(members: str, generations: str) -> str:
-    """Return the detail for several claims of a partition: members and generations (-1: none)."""
-    with_generation = sql_sentence("{} (generation {})", "m", "g")
-    each = f"if(g < 0, {sql_sentence('{} (no generation)', 'm')}, {with_generation})"
-    return sql_sentence(
-        "claimed by {}", f"array_join(zip_with({members}, {generations}, (m, g) -> {each}), ', ')"
-    )

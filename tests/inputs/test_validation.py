@@ -156,6 +156,35 @@ _CASES: dict[str, tuple[list[dict[str, object]], str, list[tuple[object, ...]]]]
             )
         ],
     ),
+    "ids missing": (
+        [{"member_id": "", "topics": ["t2"]}] * 2,
+        "",
+        [
+            (
+                "",
+                None,
+                None,
+                "member_id_missing",
+                'table members, column member_id: "" (at group_id="ids missing" member_id=""): '
+                "every row needs a member_id, not null or empty",
+            )
+        ]
+        * 2,
+    ),
+    "member repeated": (
+        [{"member_id": "C0", "topics": ["t2"]}] * 2,
+        "",
+        [
+            (
+                "C0",
+                None,
+                None,
+                "duplicate_member",
+                'table members, column member_id: "C0" appears 2 times in group "member repeated": '
+                "give each member once",
+            )
+        ],
+    ),
     "refused": (
         [{"member_id": "C0", "topics": None}],
         "",
