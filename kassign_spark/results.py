@@ -199,3 +199,9 @@ def to_result(frame: DataFrame, result: str | Table, *, has_cluster_id: bool) ->
     if not has_cluster_id:
         del columns[CLUSTER_ID]
     return frame.selectExpr(*columns.values())
+
+
+def columns_of(result: str) -> str:
+    """Return a result's columns (``RESULTS``) as Spark reads a schema, ``cluster_id`` first."""
+    columns = {CLUSTER_ID: "string", **RESULTS[result]}
+    return ", ".join(f"{name} {type_}" for name, type_ in columns.items())

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from kassign_spark.assignors.one_task import assign_arrow
+from kassign_spark.assignors.task_groups import assign_arrow
 from kassign_spark.client.model import predict_group
 from tests.kafka.oracle import Assigned, Group, Member
 from tests.oracles.mixed_groups import MixedGroup

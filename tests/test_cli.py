@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kassign_spark import cli
-from kassign_spark.assignors.one_task import assign_in_tasks
+from kassign_spark.assignors.task_groups import assign_in_tasks
 from kassign_spark.commands import COMMANDS
 from kassign_spark.commands.assign_lines import lines as assign_lines
 from kassign_spark.commands.common import Outcome, announced

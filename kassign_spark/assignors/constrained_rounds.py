@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.equal import hold_claims
-from kassign_spark.assignors.sizes import most_partitions
 from kassign_spark.assignors.slices import Slice, SliceClaims, SliceGroups, settle_slices
+from kassign_spark.assignors.task_groups import most_partitions
 from kassign_spark.engine.rounds import BLOCKS, Rounds, block_row
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.group_names import ASSIGNED

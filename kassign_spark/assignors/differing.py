@@ -14,8 +14,16 @@ from kassign_spark.engine.costs import MOVE, rack_costs
 from kassign_spark.engine.task import settle
 from kassign_spark.groups.batch import Batch, BatchAssignment, Claims
 from kassign_spark.groups.claims import resolve
-from kassign_spark.groups.lists import same_lists
-from kassign_spark.groups.numbers import Longs, find, key, place_in_run, ranges, rows_by, starts
+from kassign_spark.groups.numbers import (
+    Longs,
+    find,
+    key,
+    place_in_run,
+    ranges,
+    rows_by,
+    same_lists,
+    starts,
+)
 
 
 class Classes(NamedTuple):

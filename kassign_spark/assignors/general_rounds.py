@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.general_naming import name_partitions
-from kassign_spark.assignors.sizes import BYTES_OF_A_PAIR
+from kassign_spark.assignors.task_groups import BYTES_OF_A_PAIR
 from kassign_spark.engine.edge_rows import cut_edges, settled_edges
 from kassign_spark.engine.program import settle_blocks
 from kassign_spark.engine.rounds import Rounds
@@ -23,8 +23,13 @@ from kassign_spark.groups.large_claims import (
     subscribed_topics,
     topic_number,
 )
-from kassign_spark.groups.large_classes import CLASS_KEY, EDGE_KEY, Classes, topic_classes
-from kassign_spark.groups.large_rack_classes import split_by_racks
+from kassign_spark.groups.large_classes import (
+    CLASS_KEY,
+    EDGE_KEY,
+    Classes,
+    split_by_racks,
+    topic_classes,
+)
 from kassign_spark.groups.paths import ROUNDS, ROUNDS_AND_GRAPHFRAMES
 from kassign_spark.groups.rows import tasks_for
 from kassign_spark.schemas import GROUP_KEY

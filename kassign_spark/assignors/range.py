@@ -4,8 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from kassign_spark.assignors.in_tasks import RANGE
-from kassign_spark.assignors.one_task import assign_in_tasks
-from kassign_spark.assignors.sizes import goes_by_clients, split_by_racks
+from kassign_spark.assignors.task_groups import assign_in_tasks, goes_by_clients, split_by_racks
 from kassign_spark.groups.eligible import Eligible, member_order
 from kassign_spark.groups.paths import WINDOWS
 from kassign_spark.groups.subscribers import deal, homogeneous_topics, spread

@@ -7,8 +7,7 @@ from pyspark.sql import DataFrame
 from kassign_spark.assignors.constrained_rounds import assign_constrained
 from kassign_spark.assignors.general_rounds import assign_general
 from kassign_spark.assignors.in_tasks import COOPERATIVE_STICKY, STICKY
-from kassign_spark.assignors.one_task import assign_in_tasks
-from kassign_spark.assignors.sizes import split_by_size
+from kassign_spark.assignors.task_groups import assign_in_tasks, split_by_size
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark.iteration import Round

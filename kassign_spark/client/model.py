@@ -9,7 +9,6 @@ from kassign_spark.client.claim_rules import believe
 from kassign_spark.client.constrained import assign_constrained
 from kassign_spark.client.eager_rules import predict_eager
 from kassign_spark.client.general import assign_general
-from kassign_spark.client.giving_back import give_back
 from kassign_spark.client.group_state import (
     DRAWN,
     INEXACT,
@@ -32,7 +31,7 @@ from kassign_spark.client.group_state import (
 from kassign_spark.client.hash_order import HashOrder, member_order, sort_as_java
 from kassign_spark.client.lots import NotModelled, compare_draws, may_be_drawn
 from kassign_spark.client.members_in_order import members_in_order
-from kassign_spark.client.missing import with_cause
+from kassign_spark.client.missing import give_back, with_cause
 from kassign_spark.client.mixed_families import read_by_leader
 from kassign_spark.client.older_sticky import Crashes, assign_older
 from kassign_spark.client.rack_affinity import may_draw_by_rack, predict_rack_affinity

@@ -26,7 +26,7 @@ from kassign_spark.commands.common import (
 from kassign_spark.commands.documents import COUNTS, GROUP, TOPIC_RANGES, record, rows
 from kassign_spark.commands.parser import About, Parser
 from kassign_spark.conforming import conform, fill_cluster_id, has_cluster_id, restore_cluster_id
-from kassign_spark.groups.named_groups import is_group_of
+from kassign_spark.expressions import is_group_of
 from kassign_spark.groups.paths import Paths
 from kassign_spark.measures.balance import balance
 from kassign_spark.measures.partition_ranges import holdings

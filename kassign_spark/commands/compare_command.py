@@ -22,7 +22,7 @@ from kassign_spark.commands.weighted import (
 )
 from kassign_spark.conforming import fill_cluster_id
 from kassign_spark.display import group_name, lay_out_rows, not_shown, plural, written
-from kassign_spark.groups.named_groups import is_group_of
+from kassign_spark.expressions import is_group_of
 from kassign_spark.schemas import GROUP_KEY
 from kassign_spark.spark.iteration import materialize
 from kassign_spark.tables.snapshots import read_snapshot

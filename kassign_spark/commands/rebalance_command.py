@@ -35,7 +35,7 @@ from kassign_spark.display import (
     table,
     written,
 )
-from kassign_spark.groups.named_groups import is_group_of
+from kassign_spark.expressions import is_group_of
 from kassign_spark.groups.paths import Paths
 from kassign_spark.measures.violations import hidden_claims
 from kassign_spark.plans.listener import listener_calls

@@ -11,8 +11,7 @@ import numpy as np
 from kassign_spark.engine.segments import Longs, Segments
 from kassign_spark.engine.task import components
 from kassign_spark.groups.batch import Batch
-from kassign_spark.groups.lists import same_lists
-from kassign_spark.groups.numbers import ranges
+from kassign_spark.groups.numbers import ranges, same_lists
 
 
 class Subscribed(NamedTuple):

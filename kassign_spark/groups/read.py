@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.groups.batch import Batch, Claims, claims_of
-from kassign_spark.groups.lists import same_lists
-from kassign_spark.groups.numbers import Longs, dense, find, key, names, rows_by, starts
+from kassign_spark.groups.numbers import Longs, dense, find, key, names, rows_by, same_lists, starts
 from kassign_spark.groups.racks import lengths, read_racks
 
 MEMBER, SUBSCRIPTION, TOPIC, CLAIM, OBSERVED, TARGET, REGEX = range(7)

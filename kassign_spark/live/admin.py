@@ -14,8 +14,7 @@ from typing import Any
 from kassign_spark.display import mask_address
 from kassign_spark.errors import ClusterError, KassignError, SettingsError
 from kassign_spark.live.client_properties import admin_settings
-from kassign_spark.live.receiving import net_client
-from kassign_spark.live.tls import speaks_tls, tls_problem
+from kassign_spark.live.connections import net_client, speaks_tls, tls_problem
 
 _BOOTSTRAP_MS = 10_000
 _REQUEST_MS = 30_000

@@ -3,8 +3,7 @@
 from pyspark.sql import DataFrame
 
 from kassign_spark.assignors import ASSIGNORS, BY_WINDOWS, Assignor
-from kassign_spark.assignors.one_task import assign_in_tasks
-from kassign_spark.assignors.sizes import fits_all
+from kassign_spark.assignors.task_groups import assign_in_tasks, fits_all
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, short_assignor
 from kassign_spark.groups.eligible import Eligible, restrict
 from kassign_spark.groups.paths import OWN, TASK, Paths

@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from kassign_spark.client.left_out import describe_left_out
+from kassign_spark.client.missing import describe_left_out
 from kassign_spark.coordinator.next_target import TargetOutcome, doubt_joiners, next_target
 from kassign_spark.coordinator.reconcile import Pairs, Steps, actions_in, reconcile
 from kassign_spark.coordinator.target_state import ConsumerGroupState

@@ -21,7 +21,7 @@ from kassign_spark.assignors.in_tasks import (
 )
 from kassign_spark.client.cooperative_rounds import follow_rounds
 from kassign_spark.client.group_state import FAILING, OK, Outcome
-from kassign_spark.client.left_out import describe_left_out
+from kassign_spark.client.missing import describe_left_out
 from kassign_spark.client.model import predict_group
 from kassign_spark.client.protocols import EAGER
 from kassign_spark.client_libraries import ASSIGNORS, CLIENTS

@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.brokers.coordinator import coordinator_load
-from kassign_spark.conforming import conform, fill_cluster_id
+from kassign_spark.client_libraries import JAVA
+from kassign_spark.conforming import conform, fill_cluster_id, topics_table
 from kassign_spark.display import group_name, printable
+from kassign_spark.inputs.client_families import SIGNS, with_clients
 from kassign_spark.inputs.rules import is_consumer_group
 from kassign_spark.measures.violations_tasks import HIDDEN_TOPIC, UNKNOWN_TOPIC
 from kassign_spark.report.details import Rows, collect_details, rows_of, to_page_json
@@ -22,13 +24,13 @@ from kassign_spark.report.measures import (
     totals,
     worst_first,
 )
-from kassign_spark.report.other_libraries import other_libraries
 from kassign_spark.report.plan import Plan
 from kassign_spark.report.why import choose_explained, collect_why
-from kassign_spark.schemas import GROUP_KEY, MEMBERS
+from kassign_spark.schemas import GROUP_KEY, MEMBERS, OWNED
 from kassign_spark.settings.computing import Settings
 from kassign_spark.spark.iteration import materialize
 from kassign_spark.validation.validate import validate
+from kassign_spark.whatif.advise import advise
 from kassign_spark.whatif.migrate import with_pattern_findings
 from kassign_spark.whatif.migration_rules import CONSUMER, VERDICTS, BrokerRules, Facts, judge
 
@@ -190,3 +192,31 @@ def _migrations(plan: Plan) -> dict[str, Any]:
     worst = sorted(judged, key=lambda migrated: -VERDICTS.index(str(migrated["verdict"])))
     hidden = max(0, len(judged) - MAX_MIGRATIONS)
     return {**counts, "groups": worst[:MAX_MIGRATIONS], "not_listed": hidden}
+
+
+_MOST = 3
+"""Groups that a finding names."""
+
+
+def other_libraries(plan: Plan) -> tuple[int, Rows]:
+    """Count the groups that Java's client would make more even than the library that leads them.
+
+    Returns:
+        how many there are; of the worst ``_MOST`` group_id, detail, max_before, max_after.
+    """
+    members, topics, owned = plan.snapshot
+    if {"client", *SIGNS}.isdisjoint(members.columns):
+        return 0, []
+    conformed = with_clients(conform(members, MEMBERS))
+    is_other = f"client != '{JAVA}'"
+    groups = conformed.where(is_other).select(*GROUP_KEY).distinct()
+    if groups.isEmpty():
+        return 0, []
+    advice = advise(
+        conformed.join(groups, on=list(GROUP_KEY), how="left_semi"),
+        conform(topics, topics_table(topics)),
+        None if owned is None else conform(owned, OWNED),
+    ).where("change = 'client'")
+    better = materialize(advice.select("group_id", "detail", "max_before", "max_after")).frame
+    worst = better.orderBy(F.expr("max_after - max_before"), "group_id").limit(_MOST)
+    return better.count(), rows_of(worst)

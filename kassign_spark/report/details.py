@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import conform, fill_cluster_id
 from kassign_spark.display import printable, topic_ranges
-from kassign_spark.groups.named_groups import is_group_of
+from kassign_spark.expressions import is_group_of
 from kassign_spark.measures.partition_ranges import with_ranges
 from kassign_spark.plans.diff import diff
 from kassign_spark.report.why import GroupName

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kassign_spark.conforming import fill_cluster_id, has_cluster_id, restore_cluster_id
 from kassign_spark.display import group_name
-from kassign_spark.groups.named_groups import is_group_of
+from kassign_spark.expressions import is_group_of
 from kassign_spark.measures.balance import balance
 from kassign_spark.plans.by_weight import tradeoff
 from kassign_spark.report.charts import (

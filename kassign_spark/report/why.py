@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from kassign_spark.display import printable
+from kassign_spark.expressions import is_group_of
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.group_names import group_columns
-from kassign_spark.groups.named_groups import is_group_of
 from kassign_spark.groups.numbers import Flags, Longs
 from kassign_spark.groups.rows import fold, run_in_tasks
 from kassign_spark.spark.sessions import cores

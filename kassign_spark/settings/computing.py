@@ -22,7 +22,7 @@ class Settings:
             task, if it takes ``bytes_per_task`` there at most. Groups of equal subscriptions in
             which racks count are always answered in a task.
         bytes_per_task: memory of one Python worker that a group may take, as estimated by
-            ``assignors.sizes``; a group that takes more goes in rounds.
+            ``assignors.task_groups``; a group that takes more goes in rounds.
         topics_per_task: a group with more topics is cut into pieces of this size, each expanded
             into partitions and written by a task of its own.
         batches: number of tasks for groups that fit in one task; if left out, as many as

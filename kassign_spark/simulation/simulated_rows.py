@@ -10,8 +10,8 @@ import pyarrow as pa
 from kassign_spark.groups.group_names import PIECE, schema_of
 from kassign_spark.groups.numbers import Longs
 from kassign_spark.plans.rebalance_rounds import ACTIONS, RebalanceSteps
+from kassign_spark.results import columns_of
 from kassign_spark.simulation.simulated_group import Naming
-from kassign_spark.whatif.answer_columns import columns_of
 
 HAPPENED = f"{columns_of('simulate')}, line bigint, problem string"
 """The columns of ``simulate``; line and problem of an event that is not possible, or else null."""

@@ -16,6 +16,7 @@ from kassign_spark.groups.numbers import dense, names
 from kassign_spark.limits import PARTITIONS_OF_A_GROUP
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rebalance_rounds import follow
+from kassign_spark.results import columns_of
 from kassign_spark.simulation.consumer import DRAWS, MOST_DRAWN, begin, describe_draws
 from kassign_spark.simulation.consumer_decisions import to_group_member, topics_of
 from kassign_spark.simulation.group_reading import read_groups
@@ -23,7 +24,6 @@ from kassign_spark.simulation.members import Member
 from kassign_spark.simulation.questions import Growth, Sweep
 from kassign_spark.simulation.rebalance_timeline import draw_id
 from kassign_spark.simulation.simulated_group import Group, Naming, Topic, batch_of
-from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.outcome import measure
 
 SWEPT = columns_of("sweep")

@@ -16,6 +16,7 @@ from kassign_spark.groups.numbers import Flags, Longs, key, place_in_run, rows_b
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.exact import misled_groups
 from kassign_spark.plans.rebalance_rounds import claims_of_owners
+from kassign_spark.results import columns_of
 from kassign_spark.whatif.advice_sentences import (
     Described,
     change_of,
@@ -23,7 +24,6 @@ from kassign_spark.whatif.advice_sentences import (
     reason_of,
     restart_of,
 )
-from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.candidates import INSTANCE_ID, KINDS, MEMBERS, GroupFacts, candidates
 from kassign_spark.whatif.changes import NOTHING, Changes, apply_changes, pieces
 from kassign_spark.whatif.evenness import Evenness, evaluate

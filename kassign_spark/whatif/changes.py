@@ -14,8 +14,16 @@ import pyarrow.compute as pc
 from kassign_spark.coordinator.orders import inverse
 from kassign_spark.groups.batch import Batch, Claims
 from kassign_spark.groups.group_names import member_ids
-from kassign_spark.groups.lists import same_lists
-from kassign_spark.groups.numbers import Flags, Longs, key, names, place_in_run, ranges, starts
+from kassign_spark.groups.numbers import (
+    Flags,
+    Longs,
+    key,
+    names,
+    place_in_run,
+    ranges,
+    same_lists,
+    starts,
+)
 
 NOTHING: Longs = np.zeros(0, np.int64)
 ADDED = "+{}"

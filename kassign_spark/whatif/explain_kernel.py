@@ -18,11 +18,10 @@ from kassign_spark.groups.read import CLAIM, MEMBER, OBSERVED, read_kinds
 from kassign_spark.inputs.rules import CONSUMER
 from kassign_spark.plans.exact import ClientOutcomes, led_by, predict_batch
 from kassign_spark.plans.rebalance_rounds import ASSIGNED, RETAINED, RebalanceSteps
+from kassign_spark.results import columns_of
 from kassign_spark.schemas import GROUP_KEY
-from kassign_spark.whatif.answer_columns import columns_of
 from kassign_spark.whatif.compare_coordinator import follow_coordinator, group_states
-from kassign_spark.whatif.explained_draws import groups_by_lot
-from kassign_spark.whatif.explained_variants import NAMES, Variant, conclude
+from kassign_spark.whatif.explained_variants import NAMES, Variant, conclude, groups_by_lot
 
 EXPLAINED = columns_of("explain")
 MOST_STALE = 16

@@ -1,10 +1,15 @@
 """What each assignor predicts beside what was observed of a group, and what follows from that."""
 
+from collections import defaultdict
 from typing import NamedTuple
 
-from kassign_spark.client.group_state import OK, UNANSWERED
+from kassign_spark.client.group_state import DRAWN, OK, UNANSWERED
+from kassign_spark.client.model import may_draw
 from kassign_spark.client_libraries import ASSIGNORS, COORDINATOR_ASSIGNORS
 from kassign_spark.display import plural
+from kassign_spark.groups.batch import Batch, Claims
+from kassign_spark.groups.group_states import States
+from kassign_spark.plans.exact import ClientOutcomes
 
 NAMES = (*ASSIGNORS, *COORDINATOR_ASSIGNORS)
 """The clients' assignors, then those of the coordinator, in the order of their numbers here."""
@@ -73,3 +78,31 @@ def _nearest(best: Variant) -> str:
     if best.verdict != OK:
         sentence += f" ({best.verdict})"
     return sentence if best.first is None else f"{sentence}: {best.first}"
+
+
+def groups_by_lot(
+    batch: Batch, claims: Claims, observed: Claims, judged: ClientOutcomes, assignor: str
+) -> set[int]:
+    """Return the groups for which an assignor draws lots, and may have drawn what was observed.
+
+    ``judged`` is what it answers to ``claims``.
+    """
+    drawn = [group for group, (verdict, _) in enumerate(judged.verdicts) if verdict == DRAWN]
+    if not drawn:
+        return set()
+    states = States(batch, claims, batch.generation)
+    by_group, first = observed.by_group(batch.group_count)
+    topics = batch.topic_names.to_pylist()
+    columns = (by_group.name, by_group.topic, by_group.partition)
+    possible = set()
+    for group in drawn:
+        rows = slice(first[group], first[group + 1])
+        partitions: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        for name, topic, number in zip(*(column[rows].tolist() for column in columns), strict=True):
+            partitions[name].append((topics[topic - 1], number))
+        names = batch.member_name[states.members(group)].tolist()
+        if partitions.keys() <= {*names} and may_draw(
+            states.of(group, assignor), [partitions[name] for name in names]
+        ):
+            possible.add(group)
+    return possible

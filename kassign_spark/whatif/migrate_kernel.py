@@ -19,8 +19,7 @@ from kassign_spark.groups.group_names import group_columns, member_ids, with_nul
 from kassign_spark.groups.numbers import Longs, rows_by
 from kassign_spark.groups.read import read_batch
 from kassign_spark.plans.rebalance_rounds import claims_of_owners
-from kassign_spark.results import RESULTS
-from kassign_spark.whatif.answer_columns import columns_of
+from kassign_spark.results import RESULTS, columns_of
 from kassign_spark.whatif.migration_rules import (
     CLASSIC,
     CONSUMER,

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from kassign_spark.assignors.one_task import assign_arrow
+from kassign_spark.assignors.task_groups import assign_arrow
 from kassign_spark.groups.read import CLAIM, read_batch
 from tests.kafka.oracle import Group, Member
 from tests.kafka.recorded import FLEETS

@@ -8,7 +8,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from kassign_spark.assignors.one_task import assign_arrow
+from kassign_spark.assignors.task_groups import assign_arrow
 from tests.kafka.oracle import Assigned, Group
 from tests.kafka.recorded import NOT_VALID, answers, digest, fleet, measured
 from tests.kernels import answer_of, assigned, group_of

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kassign_spark import Settings, assign
-from kassign_spark.assignors.sizes import BYTES_OF_A_PARTITION
+from kassign_spark.assignors.task_groups import BYTES_OF_A_PARTITION
 from kassign_spark.groups.group_names import PIECE
 from tests.kafka import oracle
 from tests.kafka.oracle import Assigned, Group, Member

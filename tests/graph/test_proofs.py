@@ -12,7 +12,7 @@ from ortools.graph.python import max_flow
 from kassign_spark.graph.class_batch import class_graph
 from kassign_spark.graph.levels import levels
 from kassign_spark.graph.proofs import KINDS, proofs
-from kassign_spark.groups import lists
+from kassign_spark.groups import numbers
 from tests.graph.arrays import batch_of
 from tests.oracles.mixed_groups import MixedGroup, mixed_groups
 
@@ -209,7 +209,7 @@ def test_sets_that_hash_alike_are_still_told_apart(monkeypatch: pytest.MonkeyPat
     def alike(numbers: Any) -> Any:
         return np.zeros(len(numbers), np.uint64)
 
-    monkeypatch.setattr(lists, "_scatter", alike)
+    monkeypatch.setattr(numbers, "_scatter", alike)
     assert _rows(GROUPS[:60]) == {n: rows for n, rows in ROWS.items() if n < 60}
 
 

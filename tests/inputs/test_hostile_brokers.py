@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kassign_spark.errors import ClusterError
-from kassign_spark.live import admin, receiving
+from kassign_spark.live import admin, connections
 from kassign_spark.live.live_snapshot import read_cluster
 
 Answer = Callable[[socket.socket, threading.Event], None]
@@ -139,9 +139,9 @@ class _Fast:
 
 
 def test_a_fast_sender_is_read_piece_by_piece() -> None:
-    data, error = receiving._receive(_Fast())
+    data, error = connections._receive(_Fast())
     assert error is None
-    assert len(data) == receiving._PIECE_BYTES
+    assert len(data) == connections._PIECE_BYTES
 
 
 def test_spark_is_asked_only_where_somebody_answers() -> None:
