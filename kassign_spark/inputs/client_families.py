@@ -21,6 +21,8 @@ from kassign_spark.conforming import BY_ASSIGNOR
 
 SIGNS = ("client_id", "subscription")
 """Columns of members that tell it."""
+CLIENT_COLUMNS = ("client", "is_leader", *SIGNS)
+"""Columns of members about the library that they run."""
 
 
 def _number(first: str, count: int) -> str:
