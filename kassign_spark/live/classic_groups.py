@@ -5,11 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kassign_spark.live.admin import batches, list_groups, send
+from kassign_spark.live.admin import ATTEMPTS, PAUSE_SECONDS, batches, list_groups, send
 from kassign_spark.live.consumer_protocol_groups import NOT_ASKED_FOR
 
-_ATTEMPTS = 4
-_PAUSE_SECONDS = 1.0
 _NO_GENERATION = -1
 _UNDECODABLE = (struct.error, ValueError, IndexError, TypeError)
 """What kafka-python's decoder raises on malformed bytes."""
@@ -62,10 +60,10 @@ def stable_groups(
     stable: dict[str, ClassicGroup] = {}
     reasons: dict[str, str] = {}
     pending: set[str] | None = None
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         if attempt:
             progress(f"{len(pending or ())} groups are not stable, asking again")
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)
         listed = {broker: _names(admin, broker, pending, reasons) for broker in brokers}
         pending, total = set(), sum(map(len, listed.values()))
         done = 0

@@ -11,14 +11,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kassign_spark.live.admin import batches, list_groups, send
+from kassign_spark.live.admin import ATTEMPTS, PAUSE_SECONDS, batches, list_groups, send
 
 Row = tuple[Any, ...]
 Partition = tuple[str, int]
 
 _PARTITIONS_A_REQUEST = 2_000
-_ATTEMPTS = 4
-_PAUSE_SECONDS = 1.0
 _EARLIEST, _LATEST = -2, -1
 _READ_UNCOMMITTED = 0
 _MOVED = "its coordinator moved while it was asked"
@@ -97,12 +95,12 @@ def _read_committed(
 
     committed: dict[str, dict[Partition, int]] = {}
     reasons = dict.fromkeys(groups, _MOVED)
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         pending = {group for group, reason in reasons.items() if reason == _MOVED}
         if not pending:
             break
         if attempt:
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)
         for broker in brokers:
             of_broker = sorted(pending & {g["group_id"] for g in list_groups(admin, broker)})
             for batch in batches(of_broker):
@@ -146,11 +144,11 @@ def _ends(
     ends_of: dict[Partition, _Ends] = {}
     pending = {(topic, p) for topic, numbers in partitions_of.items() for p in numbers}
     count, reasons = len(pending), dict.fromkeys(pending, "its topic no longer exists")
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         if not pending:
             break
         if attempt:
-            time.sleep(_PAUSE_SECONDS)
+            time.sleep(PAUSE_SECONDS)
             described = admin.describe_topics(sorted({topic for topic, _ in pending}))
         for leader, partitions in sorted(_group_by_leader(described, pending).items()):
             if leader < 0:

@@ -28,7 +28,7 @@ _NO_USER_DATA = b"\xff\xff\xff\xff"
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kassign_spark.live.classic_groups._PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr("kassign_spark.live.classic_groups.PAUSE_SECONDS", 0.1)
 
 
 @pytest.fixture(scope="module")
