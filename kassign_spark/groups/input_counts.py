@@ -7,9 +7,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from kassign_spark.client_libraries import COORDINATOR_ASSIGNORS
-from kassign_spark.groups.task_sizes import ONE_FOLD_BYTES, ONE_FOLD_EDGES, ONE_TASK_BYTES
+from kassign_spark.groups.task_sizes import (
+    ONE_FOLD_BYTES,
+    ONE_FOLD_EDGES,
+    ONE_TASK_BYTES,
+    table_bytes,
+)
 from kassign_spark.inputs.checks import CONFLICTS
-from kassign_spark.inputs.client_families import CLIENT_COLUMNS
 from kassign_spark.inputs.input_tables import Inputs
 from kassign_spark.inputs.linear import may_not_end_in_sql
 from kassign_spark.inputs.regexes import with_regex_problems
@@ -26,7 +30,6 @@ from kassign_spark.inputs.rules import (
 )
 from kassign_spark.limits import MEMBERS_OF_A_GROUP, PARTITIONS_OF_A_TOPIC
 from kassign_spark.schemas import CLUSTER_ID, GROUP_KEY
-from kassign_spark.spark.sessions import estimated_bytes
 from kassign_spark.spark.spark_versions import union_by_name
 
 _LARGEST = 100_000
@@ -125,13 +128,8 @@ def count_inputs(
 
 
 def table_sizes(inputs: Inputs) -> list[float]:
-    """Return Spark's estimate of the bytes of each table; 0 where it is absent.
-
-    Absent columns count there as much as others do, so those that few tables have are left out:
-    with them, assign of 10,000 groups no longer folds in one task, and takes 1.2 times as long.
-    """
-    tables = (inputs.members.drop(*CLIENT_COLUMNS), *inputs[1:4])
-    return [0.0 if frame is None else estimated_bytes(frame) for frame in tables]
+    """Return Spark's estimate of the bytes of each table; 0 where it is absent."""
+    return [0.0 if frame is None else table_bytes(frame) for frame in inputs[:4]]
 
 
 def in_one_partition(inputs: Inputs) -> Inputs:
