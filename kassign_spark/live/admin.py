@@ -21,7 +21,7 @@ _REQUEST_MS = 30_000
 _OF_CONNECTION = ("security.", "sasl.", "ssl.")
 _GRACE_MS = 1_000
 """Time for the clean-up of kafka-python after its own time is up."""
-_LOADING_SECONDS = 60.0
+_LOADING_SECONDS, _LOADING_PAUSE_SECONDS = 60.0, 0.5
 ATTEMPTS, PAUSE_SECONDS = 4, 1.0
 """How often to ask for what changes while it is read, and how long to wait in between."""
 _MOST_ANSWER_BYTES = 100_000_000
@@ -145,7 +145,7 @@ def list_groups(admin: Any, broker: int) -> list[dict[str, Any]]:
         except CoordinatorLoadInProgressError:
             if time.monotonic() >= deadline:
                 raise
-            time.sleep(PAUSE_SECONDS)
+            time.sleep(_LOADING_PAUSE_SECONDS)
         else:
             return groups
 

@@ -11,6 +11,9 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+_TLS_MS = 10_000
+"""Time for the whole handshake with one address."""
+_TRUST = "check ssl.truststore.* in the client properties file"
 _PIECE_BYTES = 1 << 20
 _WAIT = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -50,11 +53,6 @@ def _receive(connection: Any) -> tuple[bytes, Exception | None]:
             return bytes(piece), KafkaConnectionError("the other side closed")
         piece += data
     return bytes(piece), None
-
-
-_TLS_MS = 10_000
-"""Time for the whole handshake with one address."""
-_TRUST = "check ssl.truststore.* in the client properties file"
 
 
 def tls_problem(

@@ -38,6 +38,8 @@ MAX_GROUPS = 20_000
 MAX_PROBLEMS = 2_000
 MAX_BROKERS = 500
 MAX_MIGRATIONS = 500
+MAX_OTHER_LIBRARIES = 3
+"""Groups that the finding about them names."""
 MAX_DETAIL_CHARACTERS = 4_000_000
 """Details of the worst groups are kept until they are so long, which bounds the page."""
 
@@ -194,15 +196,12 @@ def _migrations(plan: Plan) -> dict[str, Any]:
     return {**counts, "groups": worst[:MAX_MIGRATIONS], "not_listed": hidden}
 
 
-_MOST = 3
-"""Groups that a finding names."""
-
-
 def other_libraries(plan: Plan) -> tuple[int, Rows]:
     """Count the groups that Java's client would make more even than the library that leads them.
 
     Returns:
-        how many there are; of the worst ``_MOST`` group_id, detail, max_before, max_after.
+        how many there are; of the worst, ``MAX_OTHER_LIBRARIES``, group_id, detail, max_before,
+        max_after.
     """
     members, topics, owned = plan.snapshot
     if {"client", *SIGNS}.isdisjoint(members.columns):
@@ -218,5 +217,5 @@ def other_libraries(plan: Plan) -> tuple[int, Rows]:
         None if owned is None else conform(owned, OWNED),
     ).where("change = 'client'")
     better = materialize(advice.select("group_id", "detail", "max_before", "max_after")).frame
-    worst = better.orderBy(F.expr("max_after - max_before"), "group_id").limit(_MOST)
+    worst = better.orderBy(F.expr("max_after - max_before"), "group_id").limit(MAX_OTHER_LIBRARIES)
     return better.count(), rows_of(worst)

@@ -12,16 +12,16 @@ from kassign_spark.inputs.problem_rows import Problem
 from kassign_spark.inputs.rules import sql_quoted, sql_sentence
 
 _SUBSCRIBERS = ("number", "if(number = 1, 'member', 'members')")
-_HAS_NO_PARTITIONS = sql_sentence(
+_EMPTY_TOPIC = sql_sentence(
     "subscribed to by {} {}, has no partitions; left out of the assignment, as Kafka does",
     *_SUBSCRIBERS,
 )
-_IS_UNKNOWN = sql_sentence(
+_UNKNOWN_TOPIC = sql_sentence(
     "subscribed to by {} {}, unknown to the table topics; left out of the assignment, as Kafka "
     "does",
     *_SUBSCRIBERS,
 )
-_IS_HIDDEN = sql_sentence(
+_HIDDEN_TOPIC = sql_sentence(
     "subscribed to by {} {}, who own {} of its partitions, unknown to the table topics: it was "
     "deleted, or the snapshot may not describe it; then Kafka assigns it, and the plan lacks it",
     *_SUBSCRIBERS,
@@ -36,24 +36,24 @@ _NEW_INSTANCE = sql_sentence(
     "protocol (UNRELEASED_INSTANCE_ID)",
     *_INSTANCE,
 )
-_IS_COUNTED = sql_sentence(
+_COUNTED_CLAIM = sql_sentence(
     "the topic has only {} partitions; a plan drops the claim, but Kafka's sticky assignors count "
     "it",
     "number",
 )
-_IS_DROPPED = sql_sentence("the topic has only {} partitions; the claim is dropped", "number")
-_HAS_NO_TOPIC = sql_sentence("the table topics does not have the topic; the claim is dropped")
+_DROPPED_CLAIM = sql_sentence("the topic has only {} partitions; the claim is dropped", "number")
+_STRAY_CLAIM = sql_sentence("the table topics does not have the topic; the claim is dropped")
 _CLAIMANT = sql_sentence("{} (generation {})", "m", "g")
 _CLAIMANT_WITHOUT = sql_sentence("{} (no generation)", "m")
 _DETAILS = {
     "duplicate_member": describe_duplicate("number"),
     **{problem: describe_too_large(problem, "number") for problem in TOO_LARGE},
-    "topic_without_metadata": f"if(numbers[0] > 0, {_IS_HIDDEN}, {_IS_UNKNOWN})",
-    "topic_without_partitions": _HAS_NO_PARTITIONS,
+    "topic_without_metadata": f"if(numbers[0] > 0, {_HIDDEN_TOPIC}, {_UNKNOWN_TOPIC})",
+    "topic_without_partitions": _EMPTY_TOPIC,
     "duplicate_group_instance_id": f"if(size(numbers) > 0, {_NEW_INSTANCE}, {_CLASSIC_INSTANCE})",
     # Null where the topic is unknown: the sentences with its size are null, too.
     "owned_partition_missing": (
-        f"coalesce(if(text is not null, {_IS_COUNTED}, {_IS_DROPPED}), {_HAS_NO_TOPIC})"
+        f"coalesce(if(text is not null, {_COUNTED_CLAIM}, {_DROPPED_CLAIM}), {_STRAY_CLAIM})"
     ),
     "claims_mislead_client": "text",
     "owner_not_in_group": sql_sentence(

@@ -100,7 +100,7 @@ def test_what_may_not_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_broker_that_loads_its_groups_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kassign_spark.live.admin.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("kassign_spark.live.admin._LOADING_PAUSE_SECONDS", 0.0)
     assert [group["group_id"] for group in list_groups(_Admin(loading=3), 1)] == ["a", "b"]
     monkeypatch.setattr("kassign_spark.live.admin._LOADING_SECONDS", 0.0)
     with pytest.raises(errors.CoordinatorLoadInProgressError):
