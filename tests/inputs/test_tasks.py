@@ -11,7 +11,9 @@ from kassign_spark.groups import input_counts, inspection
 from kassign_spark.groups.eligible import Eligible
 from kassign_spark.groups.inspection import inspect_inputs
 from kassign_spark.groups.rows import fold
+from kassign_spark.groups.task_sizes import table_bytes
 from kassign_spark.inputs.input_tables import conform_inputs
+from kassign_spark.spark.sessions import estimated_bytes
 from tests import builders
 from tests.quick_frames import takes_arrow
 
@@ -103,3 +105,12 @@ def test_one_task_folds_the_members_as_several_do(
     several, one = answers
     assert several.count() == 40 * 7 + sum({0: 5, 1: 5, 2: 9}[group % 3] for group in range(40))
     assert one.exceptAll(several).isEmpty()
+
+
+@takes_arrow
+def test_absent_columns_of_clients_make_no_table_larger(spark: SparkSession) -> None:
+    rows = [{"group_id": "g", "member_id": f"C{n}", "topics": ["t"]} for n in range(100)]
+    tables = builders.members(spark, rows), builders.topics(spark, _TOPICS), None
+    members = conform_inputs(*tables).members
+    without = members.drop("client", "is_leader", "client_id", "subscription")
+    assert table_bytes(members) == estimated_bytes(without) < estimated_bytes(members)
